@@ -1,5 +1,5 @@
 import { Command, Option } from "./vendor/commander.ts";
-import { LEASE_MS } from "../cluster/membership.ts";
+import { leaseMsOf } from "../cluster/known-nodes.ts";
 import { listPostgresNodes } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";
@@ -42,11 +42,11 @@ async function run({ log, json }: Options): Promise<void> {
     return;
   }
   if (nodes.length === 0) stderr.line("No node has used this database in the last hour.");
-  const rows = nodes.map(({ node, url, state, agents, ageMs, runs, open }) => [
+  const rows = nodes.map(({ node, url, state, agents, ageMs, runs, open, ...row }) => [
     node,
     url,
     // Nodes that are dead do not say so.
-    state !== "left" && ageMs > LEASE_MS ? "silent" : state,
+    state !== "left" && ageMs > leaseMsOf(row) ? "silent" : state,
     `${(ageMs / 1_000).toFixed(1)} s ago`,
     String(runs),
     String(open),

@@ -4,16 +4,23 @@ import type { NodeDirectory, NodePresence, NodeRow } from "../ports/node-directo
 import type { Member, RouterHealth } from "../ports/router.ts";
 import type { Json } from "../protocol/json.ts";
 import { within } from "../shared/clock.ts";
+import { LruMap } from "../shared/lru-map.ts";
+import { Gossip } from "./gossip.ts";
 import {
+  DOUBTED_HEARTBEAT_MS,
   HEARTBEAT_MS,
   LEASE_MS,
-  forgettable,
-  initialMembership,
-  livenessOf,
-  transition,
+  RARE_HEARTBEAT_MS,
+  hearsOfDoubt,
+  isInDoubt,
+  lookMs,
   membershipView,
-} from "./membership.ts";
-import type { Liveness, Membership, MembershipFact, View } from "./membership.ts";
+  usesGossip,
+} from "./known-nodes.ts";
+import type { Liveness, Membership, MembershipAction, View } from "./known-nodes.ts";
+import { initialMembership, livenessOf, transition } from "./membership.ts";
+import type { MembershipFact } from "./membership.ts";
+import { forgettable } from "./node-rows.ts";
 import type { Transport } from "./transport.ts";
 
 /** The longest wait for the answer to a greeting, in milliseconds; longer than it takes to judge a node dead. */
@@ -25,12 +32,22 @@ const OUTLIVE_MS = 30_000;
 /** The longest wait for the answers of the others, in milliseconds. */
 const TELL_MS = HEARTBEAT_MS;
 
-/** An empty message. Its receiver reads the table of nodes, because the row of the sender has changed. */
-const GREETING: Json = { hello: true };
+/** The most nodes that are known to be gone. */
+const MOST_GONE = 10_000;
 
-/** Whether a message of another node is only a greeting. */
+/** Whether a message of another node is only a greeting: its row has changed. */
 export function isGreeting(message: Json): boolean {
   return typeof message === "object" && message !== null && "hello" in message;
+}
+
+function toGreeting(self: NodePresence): Json {
+  return { hello: self as unknown as Json };
+}
+
+/** What a greeting says of its sender; `undefined` for that of a node of the version before, which says nothing. */
+function greeted(message: Json): NodePresence | undefined {
+  const { hello } = message as { readonly hello?: Partial<NodePresence> | true };
+  return typeof hello === "object" && hello.gossip !== undefined ? (hello as NodePresence) : undefined;
 }
 
 export interface HeartbeatOptions {
@@ -39,6 +56,8 @@ export interface HeartbeatOptions {
   readonly node: string;
   /** Whether this node takes wakes of other nodes. */
   readonly wakes: boolean;
+  /** With more living nodes than this, they ping each other, and heartbeats are rare. */
+  readonly gossipAbove: number;
   readonly environment: Environment;
   /** Reports errors that belong to no message. */
   readonly fault: (message: string, thrown: unknown) => void;
@@ -46,9 +65,13 @@ export interface HeartbeatOptions {
   readonly changed: () => void;
 }
 
-/** Writes the row of this node into the table of nodes again and again, and keeps what it knows of the other nodes. */
+/**
+ * Writes the row of this node into the table of nodes again and again, and keeps what it knows of the other nodes. Among many
+ * nodes it does so now and then, and pings the others.
+ */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
+  readonly #gossip: Gossip;
   #membership: Membership;
   /** What is called when a node is dead. */
   readonly #onDead = new Map<string, Set<() => void>>();
@@ -59,17 +82,26 @@ export class Heartbeat {
   #newest: Promise<boolean> = Promise.resolve(true);
   /** Whether `look` has requested a heartbeat that has not begun. It serves all calls of `look` before it begins. */
   #isLookWanted = false;
+  /** The owners of runs that were not in the rows, and those of them that were not there either when these were read again. */
+  readonly #sought = new Set<string>();
+  readonly #gone = new LruMap<string, true>(MOST_GONE);
+  /** When the newest heartbeat began, and whether it was answered or has failed. */
+  #sentMs = -Infinity;
+  #isOver = true;
 
   constructor(options: HeartbeatOptions) {
-    const { node, transport, wakes } = options;
+    const { node, transport, wakes, gossipAbove, environment } = options;
     this.#options = options;
-    this.#membership = initialMembership({
-      node,
-      url: transport.url,
-      state: "joining",
-      agents: {},
-      ...(wakes && { wakes }),
+    this.#gossip = new Gossip({
+      transport,
+      environment,
+      membership: () => this.#membership,
+      learn: (fact) => this.#learn(fact),
     });
+    this.#membership = initialMembership(
+      { node, url: transport.url, state: "joining", agents: {}, gossip: "able", ...(wakes && { wakes }) },
+      gossipAbove,
+    );
   }
 
   /**
@@ -101,16 +133,29 @@ export class Heartbeat {
     await this.#say("left");
     if (tell) await this.#tellOthers();
     this.#isStopped = true;
+    this.#gossip.stop();
     this.#stopTimer();
     this.#endPause();
     for (const node of this.#onDead.keys()) this.#tellDead(node);
   }
 
-  /** Reads the table of nodes at once: another node has changed what it says about itself. */
+  /** Another node has changed what it says about itself. */
+  greeted(message: Json): void {
+    const presence = greeted(message);
+    if (presence === undefined || !usesGossip(this.#membership)) this.look();
+    else this.#learn({ type: "greeted", presence });
+  }
+
+  /** Reads the table of nodes at once. */
   look(): void {
     if (this.#isLookWanted) return;
     this.#isLookWanted = true;
     void this.#send();
+  }
+
+  /** Answers a message of another node about the nodes. */
+  receive(message: Json): Promise<Json> {
+    return this.#gossip.receive(message);
   }
 
   get self(): NodePresence {
@@ -136,7 +181,13 @@ export class Heartbeat {
   }
 
   livenessOf(node: string): Liveness {
-    return livenessOf(this.#membership, node, this.#now);
+    const { nodes } = this.#membership;
+    if (nodes.has(node) || this.#gone.get(node) === true || !usesGossip(this.#membership))
+      return livenessOf(this.#membership, node, this.#now);
+    // It may have joined since this node has read the rows.
+    this.#sought.add(node);
+    this.look();
+    return "suspect";
   }
 
   /** Whether a node still owns the runs that send its messages: it has released none, and nobody can have judged it dead. */
@@ -159,7 +210,8 @@ export class Heartbeat {
 
   /** The age of the newest answered heartbeat, in milliseconds. */
   get ageMs(): number {
-    return this.#now - this.#membership.readMs;
+    const { readMs, renewedMs } = this.#membership;
+    return this.#now - Math.max(readMs, renewedMs);
   }
 
   /** Calls `dead` once, when a node is dead or has left. The returned function cancels that. */
@@ -198,24 +250,76 @@ export class Heartbeat {
   async #sendNow(): Promise<boolean> {
     this.#isLookWanted = false;
     if (this.#isStopped) return false;
-    const sentMs = this.#now;
+    const sentMs = this.#begin();
+    const sought = [...this.#sought];
     let rows: readonly NodeRow[];
     try {
       rows = await this.#options.directory.heartbeat(this.self, forgettable(this.#membership, sentMs));
     } catch {
       this.#learn({ type: "failed" });
       return false;
+    } finally {
+      this.#isOver = true;
     }
     this.#learn({ type: "answered", rows, sentMs });
+    for (const node of sought) {
+      this.#sought.delete(node);
+      if (!this.#membership.nodes.has(node)) this.#gone.set(node, true);
+    }
     return true;
+  }
+
+  /** Sends a heartbeat after the one before it, and reads none of the others. */
+  #renew(): void {
+    this.#newest = this.#newest.then(() => this.#renewNow());
+  }
+
+  async #renewNow(): Promise<boolean> {
+    if (this.#isStopped) return false;
+    const sentMs = this.#begin();
+    try {
+      await this.#options.directory.renew?.(this.self);
+    } catch {
+      this.#learn({ type: "failed" });
+      return false;
+    } finally {
+      this.#isOver = true;
+    }
+    this.#learn({ type: "renewed", sentMs });
+    return true;
+  }
+
+  #begin(): number {
+    this.#isOver = false;
+    this.#sentMs = this.#now;
+    return this.#sentMs;
   }
 
   #learn(fact: MembershipFact): void {
     const { membership, actions } = transition(this.#membership, fact, this.#now);
     this.#membership = membership;
-    for (const action of actions)
-      if (action.type === "dead") this.#tellDead(action.node);
-      else this.#options.changed();
+    for (const action of actions) this.#do(action);
+  }
+
+  #do(action: MembershipAction): void {
+    switch (action.type) {
+      case "dead":
+        this.#tellDead(action.node);
+        return;
+      case "changed":
+        this.#options.changed();
+        return;
+      case "tell":
+        this.#gossip.tell(action.rumor);
+        return;
+      case "beat":
+        this.look();
+        return;
+      default: {
+        const never: never = action;
+        return never;
+      }
+    }
   }
 
   #tellDead(node: string): void {
@@ -234,8 +338,29 @@ export class Heartbeat {
   #schedule(): void {
     if (this.#isStopped) return;
     this.#stopTimer = this.#options.environment.timer(HEARTBEAT_MS, () => {
-      void this.#send().then(() => this.#schedule());
+      if (usesGossip(this.#membership)) this.#round();
+      else void this.#send().then(() => this.#schedule());
     });
+  }
+
+  /** A round of gossip, which waits for no heartbeat. */
+  #round(): void {
+    this.#learn({ type: "ticked" });
+    // Without gossip it counts as lost as soon.
+    if (!this.#isOver && this.#now - this.#sentMs > LEASE_MS) this.#learn({ type: "failed" });
+    const periodMs = hearsOfDoubt(this.#membership, this.#now) ? DOUBTED_HEARTBEAT_MS : RARE_HEARTBEAT_MS;
+    if (isInDoubt(this.#membership, this.#now)) this.look();
+    else if (this.#isOver && this.#now - this.#sentMs >= periodMs) {
+      if (this.#isLookDue) this.look();
+      else this.#renew();
+    }
+    this.#gossip.round();
+    this.#schedule();
+  }
+
+  get #isLookDue(): boolean {
+    const { directory } = this.#options;
+    return directory.renew === undefined || this.#now - this.#membership.readMs >= lookMs(this.#membership);
   }
 
   #pause(): Promise<void> {
@@ -245,13 +370,13 @@ export class Heartbeat {
     });
   }
 
-  /** Makes the other nodes read the table of nodes at once. A node that it does not reach reads it at its next heartbeat. */
+  /** Greets the other nodes. One that it does not reach reads the table of nodes later, or does not reach it either. */
   async #tellOthers(): Promise<void> {
     const { transport, environment } = this.#options;
     const abort = new AbortController();
     const stopTimer = environment.timer(TELL_MS, () => abort.abort());
     await Promise.allSettled(
-      this.#livingOthers.map(({ url }) => transport.send(url, GREETING, abort.signal)),
+      this.#livingOthers.map(({ url }) => transport.send(url, toGreeting(this.self), abort.signal)),
     );
     stopTimer();
   }
@@ -270,7 +395,7 @@ export class Heartbeat {
     const stopTimer = environment.timer(GREET_MS, () => abort.abort());
     const stopWaiting = this.onceDead(node, () => abort.abort());
     try {
-      await transport.send(url, GREETING, abort.signal);
+      await transport.send(url, toGreeting(this.self), abort.signal);
     } catch (error) {
       if (error instanceof AgentError && error.code === "unauthorized") throw error;
       // One that has no new heartbeat is dead. A node that has just joined judges that only later.

@@ -7,6 +7,9 @@ export interface NodeDirectory {
    * those whose heartbeat is still the newest of their node. The engine removes none by itself, because its clock may be set.
    */
   heartbeat(self: NodePresence, forgotten?: readonly ForgottenRow[]): Promise<readonly NodeRow[]>;
+
+  /** Writes the row of a node as `heartbeat` does, and reads none. Absent if that costs the engine no less. */
+  renew?(self: NodePresence): Promise<void>;
 }
 
 /** What a node says about itself. */
@@ -24,6 +27,11 @@ export interface NodePresence {
   readonly agents: Readonly<Record<string, NodeAgent>>;
   /** Whether it tells the other nodes which runs are followed on it, and takes wakes of these from them. */
   readonly wakes?: boolean;
+  /**
+   * `able`: it answers pings of other nodes. `used`: it also sends pings, and its heartbeat is rare, so that others learn from pings
+   * whether it lives. Absent for a node that knows heartbeats alone.
+   */
+  readonly gossip?: "able" | "used";
 }
 
 /** An agent as a node serves it. */

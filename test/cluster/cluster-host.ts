@@ -62,8 +62,11 @@ export class ClusterHost {
   /** How far the clock of the log was stepped forward, in milliseconds. */
   steppedMs = 0;
   #count = 0;
+  readonly #gossipAbove: number | undefined;
 
-  constructor(seed = 0) {
+  /** With more than `gossipAbove` nodes, they use gossip. */
+  constructor(seed = 0, { gossipAbove }: { readonly gossipAbove?: number } = {}) {
+    this.#gossipAbove = gossipAbove;
     this.environment = manualEnvironment({ seed });
     this.#log = memoryLog({ now: () => this.environment.monotonic() + this.steppedMs });
   }
@@ -85,7 +88,13 @@ export class ClusterHost {
     const line: Line = { isWhole: undefined, isDeaf: false };
     const log = whileAlive(this.#log.openNode(id), life, line);
     prepare?.(log);
-    const router = clusterRouter({ log, transport, environment });
+    const gossipAbove = this.#gossipAbove;
+    const router = clusterRouter({
+      log,
+      transport,
+      environment,
+      ...(gossipAbove !== undefined && { gossipAbove }),
+    });
     const runtime = createRuntime({
       agents,
       limits,
@@ -235,6 +244,7 @@ function whileAlive(log: MemoryLog, life: Lifetime, line: Line): EventLog {
     remove: until(log.remove),
     nodes: () => ({
       heartbeat: until(async (self, forgotten) => (await directory?.heartbeat(self, forgotten)) ?? []),
+      renew: until(async (self) => directory?.renew?.(self)),
     }),
     close: async () => {},
   };

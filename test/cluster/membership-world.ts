@@ -1,5 +1,7 @@
-import { HEARTBEAT_MS, forgettable, initialMembership, transition } from "../../src/cluster/membership.ts";
-import type { Membership, MembershipAction } from "../../src/cluster/membership.ts";
+import { HEARTBEAT_MS } from "../../src/cluster/known-nodes.ts";
+import type { Membership, MembershipAction } from "../../src/cluster/known-nodes.ts";
+import { initialMembership, transition } from "../../src/cluster/membership.ts";
+import { forgettable } from "../../src/cluster/node-rows.ts";
 import type { ForgottenRow, NodeRow } from "../../src/ports/node-directory.ts";
 
 /** One heartbeat of a node, in milliseconds. */

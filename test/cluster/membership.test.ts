@@ -1,13 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  LEASE_MS,
-  initialMembership,
-  livenessOf,
-  transition,
-  membershipView,
-} from "../../src/cluster/membership.ts";
-import type { Membership } from "../../src/cluster/membership.ts";
+import { LEASE_MS, membershipView } from "../../src/cluster/known-nodes.ts";
+import type { Membership } from "../../src/cluster/known-nodes.ts";
+import { initialMembership, livenessOf, transition } from "../../src/cluster/membership.ts";
 import type { NodePresence, NodeRow } from "../../src/ports/node-directory.ts";
 import { MembershipWorld } from "./membership-world.ts";
 import type { Beat, Check, WorldNode } from "./membership-world.ts";

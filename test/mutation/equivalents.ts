@@ -16,7 +16,7 @@ export const equivalents: readonly Equivalent[] = [
     why: "a body that is not known is read from the log again",
   },
   {
-    file: "src/cluster/membership.ts",
+    file: "src/cluster/node-rows.ts",
     within: "Math.max(0, sentMs - before.readMs)",
     code: "0",
     instead: "(0 + 1)",

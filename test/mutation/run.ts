@@ -47,7 +47,13 @@ const ROOMS: Readonly<
     tests: ["test/runtime/actors", "test/runtime/messages", "test/runtime/supervision", "test/laws"],
   },
   placement: {
-    sources: ["src/cluster/placement.ts", "src/cluster/membership.ts", "src/cluster/takeover.ts"],
+    sources: [
+      "src/cluster/placement.ts",
+      "src/cluster/membership.ts",
+      "src/cluster/node-rows.ts",
+      "src/cluster/suspicion.ts",
+      "src/cluster/takeover.ts",
+    ],
     tests: [NODES],
   },
   claims: {

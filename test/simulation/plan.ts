@@ -42,6 +42,8 @@ export interface Plan {
   readonly nodes: number;
   /** How far the wall clocks of nodes are off at most, in milliseconds; 0: they are equal. */
   readonly apartMs: number;
+  /** Whether the nodes use gossip. */
+  readonly gossips: boolean;
 }
 
 /** Creates a plan from the values of a seed. */
@@ -68,6 +70,7 @@ export function createPlan(pick: Picker): Plan {
     scheduled: retained.retainMs === undefined && pick.chance(hasSteps ? 30 : 3),
     nodes: 0,
     apartMs: 0,
+    gossips: false,
   };
 }
 
@@ -88,7 +91,9 @@ export function createNodesPlan(pick: Picker): Plan {
   const apartMs = isKept ? pick.of([0, 0, 700, 10_000, 120_000]) : 0;
   // Until nodes have removed the secrets that nothing refers to, retention removes runs.
   const restart = plan.restart && isKept;
-  return { ...plan, faults: [...faults, ...steps], restart, scheduled, nodes, apartMs };
+  // Pings are many steps: too many where a day passes.
+  const gossips = isKept && !scheduled && pick.chance(50);
+  return { ...plan, faults: [...faults, ...steps], restart, scheduled, nodes, apartMs, gossips };
 }
 
 function retention(pick: Picker): Retention {

@@ -408,11 +408,17 @@ function memoryNodes(now: () => number): NodeDirectory {
     { readonly self: NodePresence; readonly heartbeat: string; readonly atMs: number }
   >();
   let heartbeats = 0;
+  const write = (self: NodePresence, nowMs: number): void => {
+    heartbeats += 1;
+    rows.set(self.node, { self, heartbeat: String(heartbeats), atMs: nowMs });
+  };
   return {
+    async renew(self) {
+      write(self, now());
+    },
     async heartbeat(self, forgotten = []) {
       const nowMs = now();
-      heartbeats += 1;
-      rows.set(self.node, { self, heartbeat: String(heartbeats), atMs: nowMs });
+      write(self, nowMs);
       for (const { node, heartbeat } of forgotten)
         if (rows.get(node)?.heartbeat === heartbeat) rows.delete(node);
       return [...rows.values()].map(({ self: row, heartbeat, atMs }): NodeRow => ({

@@ -12,6 +12,9 @@ export function postgresNodes(database: Database): NodeDirectory {
       ]);
       return rows.map(({ beat, ...row }): NodeRow => ({ ...toEntry(row), heartbeat: beat }));
     },
+    async renew({ node, ...facts }) {
+      await database.heartbeat(RENEW, [node, JSON.stringify(facts)]);
+    },
   };
 }
 
@@ -48,10 +51,12 @@ const LIST = `
     LEFT JOIN (${OWNED}) AS owned ON owned.owner = node.id
     ORDER BY node.age, node.id`;
 
+const RENEW = `
+  INSERT INTO troupe.node (id, facts, beat) VALUES ($1, $2, clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, beat = excluded.beat`;
+
 const BEAT = `
-  WITH own AS (
-    INSERT INTO troupe.node (id, facts, beat) VALUES ($1, $2, clock_timestamp())
-      ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, beat = excluded.beat
+  WITH own AS (${RENEW}
       RETURNING id, facts, beat
   ), forgotten AS (
     DELETE FROM troupe.node USING jsonb_array_elements($3::jsonb) AS old

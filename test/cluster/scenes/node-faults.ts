@@ -118,7 +118,7 @@ async function away(
 async function taken({ log }: SceneCluster, { id }: NodeProcess): Promise<void> {
   for (;;) {
     const { runs } = await log.list({ agent: "ticker", status: "running", limit: 100 });
-    if (runs.every(({ owner }) => owner !== id)) return;
+    if (runs.every(({ node }) => node !== id)) return;
     await setTimeout(50);
   }
 }

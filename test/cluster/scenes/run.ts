@@ -1,6 +1,6 @@
 // Plays all scenes of a cluster, round after round, and prints the results: node test/cluster/scenes/run.ts
 // [--cycles 200] [--seed 1] [--turns 40] [--lanes 1] [--only WORDS] [--pooler]
-// [--databases 1] [--nodes 3]
+// [--databases 1] [--nodes 3] [--gossip]
 import { parseArgs } from "node:util";
 import { createRandom } from "../../../src/testing/event-log/random.ts";
 import { findPooler } from "../../bench/cluster/pooler.ts";
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     databases: { type: "string", default: "1" },
     nodes: { type: "string", default: "3" },
     pooler: { type: "boolean", default: false },
+    gossip: { type: "boolean", default: false },
   },
 });
 const [cycles, firstSeed, turns] = [Number(values.cycles), Number(values.seed), Number(values.turns)];
@@ -44,6 +45,7 @@ async function lane(): Promise<void> {
       table,
       databases,
       nodes,
+      gossips: values.gossip,
       ...(pooler !== undefined && { pooler }),
     });
     for (const line of table.violations.slice(printed)) console.error(line);

@@ -18,6 +18,14 @@ const SEVERAL: readonly string[] = [
   "sleeper, outbox, upload, fork and removal, the node killed in the middle",
 ];
 
+/** The scenes that are also played with nodes that use gossip. */
+const GOSSIPED: readonly string[] = [
+  "kill -9 of the owner",
+  "SIGSTOP for 5 s, then SIGCONT",
+  "the owner cut off from the engine for 7 s",
+  "SIGTERM of each node in turn",
+];
+
 /** The scenes of each lane: those that wait long for a node or a clock are in different lanes. */
 const lanes = Array.from({ length: LANES }, (_, lane) => scenes.filter((__, at) => at % LANES === lane));
 
@@ -37,5 +45,14 @@ test("three nodes on two databases break no invariant", async ({ skip }) => {
   const all = [...severalScenes, ...played];
   const table = new SceneTable(all);
   await playScenes(all, { seed: 1, turns: 12, restMs: REST_MS, table, databases: 2 });
+  expect(table.violations).toEqual([]);
+});
+
+test("three nodes that use gossip break no invariant", async ({ skip }) => {
+  if (findPrograms() === undefined) skipWithoutPostgres(skip);
+  const played = scenes.filter(({ name }) => GOSSIPED.includes(name));
+  expect(played).toHaveLength(GOSSIPED.length);
+  const table = new SceneTable(played);
+  await playScenes(played, { seed: 1, turns: 12, restMs: REST_MS, table, gossips: true });
   expect(table.violations).toEqual([]);
 });

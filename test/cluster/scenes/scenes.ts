@@ -45,6 +45,8 @@ interface PlayOptions {
   readonly databases?: number;
   /** How many nodes there are. Default 3. */
   readonly nodes?: number;
+  /** Whether the nodes use gossip. Default: no, they are too few. */
+  readonly gossips?: boolean;
 }
 
 /**
@@ -53,11 +55,11 @@ interface PlayOptions {
  */
 export async function playScenes(
   played: readonly Scene[],
-  { seed, turns, table, restMs = 0, pooler, databases = 1, nodes = 3 }: PlayOptions,
+  { seed, turns, table, restMs = 0, pooler, databases = 1, nodes = 3, gossips = false }: PlayOptions,
 ): Promise<void> {
   const random = createRandom(seed);
   await using engine = await Engine.start(pooler);
-  await using cluster = await SceneCluster.open(engine, seed, { databases, nodes });
+  await using cluster = await SceneCluster.open(engine, seed, { databases, nodes, gossips });
   cluster.clients.restMs = restMs;
   const ordered = [
     ...played.filter((scene) => scene.losesEvents !== true),

@@ -1,3 +1,4 @@
+import { isGossipMessage } from "../../../src/cluster/gossip-messages.ts";
 import type { Transport } from "../../../src/cluster/transport.ts";
 import type { Json } from "../../../src/protocol/json.ts";
 import type { Picker } from "../../laws/program.ts";
@@ -40,7 +41,9 @@ export class NodeNetwork {
         this.#receivers.set(url, { doer, receive });
         return async () => void this.#receivers.delete(url);
       },
-      send: (to, message, signal) => this.#send(doer, to, JSON.stringify(message), signal),
+      // Pings never end, so the simulation does not wait for late ones.
+      send: (to, message, signal) =>
+        this.#send(doer, to, JSON.stringify(message), { signal, endless: isGossipMessage(message) }),
     };
   }
 
@@ -50,7 +53,12 @@ export class NodeNetwork {
     this.#open.delete(doer);
   }
 
-  #send(from: Doer, url: string, message: string, signal: AbortSignal): Promise<Json> {
+  #send(
+    from: Doer,
+    url: string,
+    message: string,
+    { signal, endless }: { readonly signal: AbortSignal; readonly endless: boolean },
+  ): Promise<Json> {
     const { scheduler, pick } = this.#options;
     const to = this.#receivers.get(url);
     return new Promise((resolve, reject) => {
@@ -77,19 +85,19 @@ export class NodeNetwork {
           fail,
         );
       };
-      this.#after(to.doer, deliver);
-      if (pick.chance(5)) this.#after(to.doer, deliver);
+      this.#after(to.doer, deliver, endless);
+      if (pick.chance(5)) this.#after(to.doer, deliver, endless);
     });
   }
 
-  #after(doer: Doer, run: () => void): void {
+  #after(doer: Doer, run: () => void, endless: boolean): void {
     const { scheduler, pick } = this.#options;
     if (pick.chance(80)) scheduler.post(doer, run);
     else {
       // Few are so late that their sender has been replaced.
       const isLate = pick.chance(5);
-      this.hasLate ||= isLate;
-      scheduler.timer(doer, 1 + pick.below(isLate ? 20_000 : 200), run);
+      this.hasLate ||= isLate && !endless;
+      scheduler.timer(doer, 1 + pick.below(isLate ? 20_000 : 200), run, endless);
     }
   }
 

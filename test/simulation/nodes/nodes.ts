@@ -112,7 +112,11 @@ export class Nodes {
       periods: plan.scheduled ? WITH_SCHEDULES : PERIODS,
       isScheduled: plan.scheduled,
       agents: plan.scheduled ? [...stage.agents, stage.clerk] : stage.agents,
-      node: { id, transport: (doer) => this.#network.transport(id, doer) },
+      node: {
+        id,
+        gossipAbove: plan.gossips ? 1 : Infinity,
+        transport: (doer) => this.#network.transport(id, doer),
+      },
       newId: () => String((this.#ids += 1)).padStart(21, "0"),
       fault: (message) => void this.reported.push(`${id}: ${message}`),
     });

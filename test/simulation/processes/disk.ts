@@ -111,7 +111,10 @@ export class Disk {
       durability: "full",
       claim: later((runId, options) => this.#claim(doer, log, runId, options)),
       append: (cursor, batch) => this.#reach(doer, () => this.#append(doer, cursor, batch)),
-      nodes: () => ({ heartbeat: later((self, forgotten) => this.#heartbeat(log, self, forgotten)) }),
+      nodes: () => ({
+        heartbeat: later((self, forgotten) => this.#heartbeat(log, self, forgotten)),
+        renew: later((self) => this.#renew(log, self)),
+      }),
       release: (cursor) => log.release(cursor),
       read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
       ...(node !== undefined && { wakes: () => this.#wakesOf(doer, node) }),
@@ -214,6 +217,11 @@ export class Disk {
   ): Promise<readonly NodeRow[]> {
     if (!this.#writable) throw new Unavailable("the disk is gone");
     return (await log.nodes?.().heartbeat(self, forgotten)) ?? [];
+  }
+
+  async #renew(log: EventLog, self: NodePresence): Promise<void> {
+    if (!this.#writable) throw new Unavailable("the disk is gone");
+    await log.nodes?.().renew?.(self);
   }
 
   async #claim(doer: Doer, log: EventLog, runId: RunId, options?: ClaimOptions): Promise<Claim> {

@@ -28,7 +28,7 @@ export interface ProcessOptions {
   readonly isScheduled: boolean;
   readonly secrets: SecretStore;
   /** Its id and its connection to others, if it is one of several nodes. */
-  readonly node?: { readonly id: string; transport(doer: Doer): Transport };
+  readonly node?: { readonly id: string; readonly gossipAbove: number; transport(doer: Doer): Transport };
   /** Generates ids that no other process generates. */
   readonly newId: () => string;
   /** Gets the faults that a runtime reports. */
@@ -58,7 +58,13 @@ export class Process implements Doer {
     const environment = this.#environment();
     const report = (message: string, detail: unknown): void => fault(`${message}: ${String(detail)}`);
     const router = node
-      ? clusterRouter({ log, transport: node.transport(this), environment, fault: report })
+      ? clusterRouter({
+          log,
+          transport: node.transport(this),
+          environment,
+          fault: report,
+          gossipAbove: node.gossipAbove,
+        })
       : localRouter();
     this.#runtime = createRuntime({
       agents,

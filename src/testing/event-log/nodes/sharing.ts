@@ -180,6 +180,13 @@ export function testSharing(subject: EventLogSubject): void {
       expect(heartbeatOf(a.node, again)).not.toBe(heartbeatOf(a.node, rows));
       expect(heartbeatOf(b.node, again)).toBe(heartbeatOf(b.node, rows));
 
+      const directory = b.nodes?.();
+      const renew = directory?.renew ?? directory?.heartbeat;
+      await renew?.(presence(b.node, "draining"));
+      const renewed = (await a.nodes?.().heartbeat(presence(a.node, "draining"))) ?? [];
+      expect(renewed.find(({ node }) => node === b.node)).toMatchObject(presence(b.node, "draining"));
+      expect(heartbeatOf(b.node, renewed)).not.toBe(heartbeatOf(b.node, again));
+
       const forget = async (heartbeat = ""): Promise<readonly string[]> => {
         const directory = a.nodes?.();
         await directory?.heartbeat(presence(a.node, "active"), [{ node: b.node, heartbeat }]);
@@ -187,7 +194,7 @@ export function testSharing(subject: EventLogSubject): void {
       };
       // An earlier heartbeat, and the newest one.
       expect(await forget("1")).toContain(b.node);
-      expect(await forget(again.find(({ node }) => node === b.node)?.heartbeat)).toEqual([a.node]);
+      expect(await forget(renewed.find(({ node }) => node === b.node)?.heartbeat)).toEqual([a.node]);
     });
   });
 }

@@ -18,13 +18,15 @@ export interface NodeOptions {
   readonly schema: string;
   /** In how many databases the log is. */
   readonly databases: number;
+  /** Whether it uses gossip with any number of other nodes. */
+  readonly gossips: boolean;
   /** The file of outside effects. */
   readonly effects: string;
   /** How much its wall clock is fast, in milliseconds. */
   readonly clockMs?: number;
 }
 
-const { databases, effects, clockMs = 0, ...way } = JSON.parse(process.argv[2] ?? "") as NodeOptions;
+const { databases, gossips, effects, clockMs = 0, ...way } = JSON.parse(process.argv[2] ?? "") as NodeOptions;
 
 let armed: Reached = () => {};
 const reached: Reached = (point) => armed(point);
@@ -89,6 +91,7 @@ const runtime = createRuntime({
     log,
     transport: httpTransport({ url: await findFreeUrl(), secret: "shared by all nodes" }),
     environment,
+    ...(gossips && { gossipAbove: 1 }),
   }),
   environment,
 });

@@ -26,6 +26,8 @@ export interface ClusterOptions {
   readonly databases?: number;
   /** How many nodes `restore` starts. Default 3. */
   readonly nodes?: number;
+  /** Whether the nodes use gossip. Default: no, they are too few. */
+  readonly gossips?: boolean;
 }
 
 interface OpenedLog extends Required<ClusterOptions> {
@@ -59,10 +61,17 @@ export class SceneCluster implements AsyncDisposable {
   /** In how many databases the log is. */
   readonly #databases: number;
   readonly #nodeCount: number;
+  /** Whether the nodes use gossip. */
+  readonly #gossips: boolean;
 
-  private constructor(engine: Engine, seed: number, { schema, database, databases, nodes, log }: OpenedLog) {
+  private constructor(
+    engine: Engine,
+    seed: number,
+    { schema, database, databases, nodes, gossips, log }: OpenedLog,
+  ) {
     this.#databases = databases;
     this.#nodeCount = nodes;
+    this.#gossips = gossips;
     this.engine = engine;
     this.seed = seed;
     this.log = log;
@@ -80,13 +89,13 @@ export class SceneCluster implements AsyncDisposable {
   static async open(
     engine: Engine,
     seed: number,
-    { schema = "scenes", databases = 1, nodes = 3 }: ClusterOptions = {},
+    { schema = "scenes", databases = 1, nodes = 3, gossips = false }: ClusterOptions = {},
   ): Promise<SceneCluster> {
     const database = await engine.openProxy();
     const { url, listenUrl } = database;
     const way = { url, ...(listenUrl !== undefined && { listenUrl }) };
     const log = await openSceneLog({ ...way, schema, node: "checks", max: 4 }, databases);
-    return new SceneCluster(engine, seed, { schema, database, databases, nodes, log });
+    return new SceneCluster(engine, seed, { schema, database, databases, nodes, gossips, log });
   }
 
   /** The running nodes. */
@@ -109,6 +118,7 @@ export class SceneCluster implements AsyncDisposable {
     const options = {
       schema: this.schema,
       databases: this.#databases,
+      gossips: this.#gossips,
       effects: this.#effects,
       ...(clockMs !== undefined && { clockMs }),
     };

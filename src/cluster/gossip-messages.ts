@@ -1,0 +1,108 @@
+import { AgentError } from "../errors.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+
+/**
+ * What nodes tell about a node, as of an incarnation of it. Only the node itself begins a new incarnation: to deny that it is
+ * suspect (`alive`), or to say that its lease had run out (`back`).
+ */
+export type Rumor =
+  | { readonly state: "alive" | "back" | "suspect"; readonly node: string; readonly incarnation: number }
+  | {
+      readonly state: "dead";
+      readonly node: string;
+      readonly incarnation: number;
+      /** The newest heartbeat of the dead. */
+      readonly heartbeat: string;
+    };
+
+/** A ping, or a request to ping another node. */
+export interface GossipMessage {
+  readonly from: string;
+  /** The node that it is for: another one may have the address by now. */
+  readonly to: string;
+  /** That of the sender. */
+  readonly incarnation: number;
+  readonly rumors: readonly Rumor[];
+  /** The node to ping. */
+  readonly of?: { readonly node: string; readonly url: string };
+}
+
+/** The answer to a message. */
+export interface GossipAnswer {
+  /** Whether it has arrived at the right node, and that one reaches the table of nodes. */
+  readonly taken: boolean;
+  /** Whether the node to ping has answered. */
+  readonly acked: boolean;
+  readonly incarnation: number;
+  readonly rumors: readonly Rumor[];
+}
+
+/** Whether a message of another node is one of these. */
+export function isGossipMessage(data: Json): boolean {
+  return typeof data === "object" && data !== null && "gossip" in data;
+}
+
+/** Converts a message to plain data. */
+export function gossipMessageToWire({ from, to, incarnation, rumors, of }: GossipMessage): Json {
+  const asked = of && { of: [of.node, of.url] };
+  return { gossip: { from, to, incarnation, rumors: rumors.map(rumorToWire), ...asked } };
+}
+
+/** Reads a message; `invalid_request` for any other data. */
+export function parseGossipMessage(data: Json): GossipMessage {
+  const { from, to, incarnation, rumors, of } = toObject(toObject(data)["gossip"]);
+  if (typeof from !== "string" || typeof to !== "string") throw notUnderstood();
+  const [node, url] = toList(of);
+  return {
+    from,
+    to,
+    incarnation: toNumber(incarnation),
+    rumors: toList(rumors).flatMap(toRumor),
+    ...(typeof node === "string" && typeof url === "string" && { of: { node, url } }),
+  };
+}
+
+/** Converts an answer to plain data. */
+export function gossipAnswerToWire({ taken, acked, incarnation, rumors }: GossipAnswer): Json {
+  return { taken, acked, incarnation, rumors: rumors.map(rumorToWire) };
+}
+
+/** Reads an answer; one that is not understood is that of a node which has taken nothing. */
+export function parseGossipAnswer(data: Json): GossipAnswer {
+  const { taken, acked, incarnation, rumors } = toObject(data);
+  return {
+    taken: taken === true,
+    acked: acked === true,
+    incarnation: toNumber(incarnation),
+    rumors: toList(rumors).flatMap(toRumor),
+  };
+}
+
+function rumorToWire(rumor: Rumor): Json {
+  const { state, node, incarnation } = rumor;
+  return [state, node, incarnation, ...(state === "dead" ? [rumor.heartbeat] : [])];
+}
+
+/** Reads a rumor; none in place of one that is not understood, because a later version may have more. */
+function toRumor(data: Json): readonly Rumor[] {
+  const [state, node, incarnation, heartbeat] = toList(data);
+  if (typeof node !== "string" || typeof incarnation !== "number") return [];
+  if (state === "alive" || state === "back" || state === "suspect") return [{ state, node, incarnation }];
+  return state === "dead" && typeof heartbeat === "string" ? [{ state, node, incarnation, heartbeat }] : [];
+}
+
+function toObject(data: Json | undefined): JsonObject {
+  return typeof data === "object" && data !== null && !Array.isArray(data) ? (data as JsonObject) : {};
+}
+
+function toList(data: Json | undefined): readonly Json[] {
+  return Array.isArray(data) ? (data as readonly Json[]) : [];
+}
+
+function toNumber(data: Json | undefined): number {
+  return typeof data === "number" ? data : 0;
+}
+
+function notUnderstood(): AgentError {
+  return new AgentError("invalid_request", "what another node says of the nodes is not understood");
+}

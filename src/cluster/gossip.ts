@@ -1,0 +1,212 @@
+import type { Environment } from "../ports/environment.ts";
+import type { NodePresence } from "../ports/node-directory.ts";
+import type { Json } from "../protocol/json.ts";
+import {
+  gossipAnswerToWire,
+  gossipMessageToWire,
+  parseGossipAnswer,
+  parseGossipMessage,
+} from "./gossip-messages.ts";
+import type { Rumor } from "./gossip-messages.ts";
+import { membershipView, peersOf, usesGossip } from "./known-nodes.ts";
+import type { KnownNode, Membership } from "./known-nodes.ts";
+import type { MembershipFact } from "./membership.ts";
+import { rumorAbout } from "./suspicion.ts";
+import type { Transport } from "./transport.ts";
+
+/** The longest wait for the answer to a ping, in milliseconds. */
+const PING_MS = 250;
+
+/** The longest wait for the answer to a ping over another node, in milliseconds. */
+const RELAYED_MS = 400;
+
+/** How many other nodes ping one that has not answered. */
+const RELAYS = 3;
+
+/** How many nodes are told at once of a suspicion, a death or a return; each of them tells as many. */
+const TOLD_AT_ONCE = 3;
+
+/** The most suspects that are pinged in each round, beside the next node. */
+const MOST_SUSPECTS = 3;
+
+/** The most rumors in a message. */
+const MOST_RUMORS = 30;
+
+export interface GossipOptions {
+  readonly transport: Transport;
+  readonly environment: Environment;
+  readonly membership: () => Membership;
+  readonly learn: (fact: MembershipFact) => void;
+}
+
+/** Pings other nodes, over others if one does not answer, and passes on what nodes tell about each other. */
+export class Gossip {
+  readonly #options: GossipOptions;
+  /** The nodes that are pinged next. */
+  #order: string[] = [];
+  readonly #probed = new Set<string>();
+  /** What this node passes on, and with how many more messages. */
+  readonly #rumors = new Map<string, { readonly rumor: Rumor; left: number }>();
+  #isTelling = false;
+  #isStopped = false;
+
+  constructor(options: GossipOptions) {
+    this.#options = options;
+  }
+
+  /** Pings the next node, and those that have not answered. */
+  round(): void {
+    const peers = peersOf(this.#membership);
+    const suspects = peers.filter(({ suspicion }) => suspicion?.isOwn === true);
+    const next = this.#next(peers);
+    for (const peer of new Set([
+      ...(next === undefined ? [] : [next]),
+      ...this.#some(suspects, MOST_SUSPECTS),
+    ]))
+      void this.#probe(peer.presence);
+  }
+
+  /** Answers a message of another node. */
+  async receive(data: Json): Promise<Json> {
+    const { from, to, incarnation, rumors, of } = parseGossipMessage(data);
+    const { self } = this.#membership;
+    const { learn } = this.#options;
+    if (to === self.node)
+      learn({ type: "told", rumors: [{ state: "alive", node: from, incarnation }, ...rumors] });
+    const acked = to === self.node && of !== undefined && (await this.#ping(of, PING_MS));
+    const membership = this.#membership;
+    const isReached = membershipView(membership, this.#options.environment.monotonic()) !== "none";
+    return gossipAnswerToWire({
+      taken: to === self.node && isReached && !this.#isStopped,
+      acked,
+      incarnation: membership.incarnation,
+      rumors: this.#rumorsFor(from),
+    });
+  }
+
+  /** Passes a rumor on. */
+  tell(rumor: Rumor): void {
+    const peers = peersOf(this.#membership);
+    this.#rumors.delete(rumor.node);
+    this.#rumors.set(rumor.node, { rumor, left: 3 * Math.ceil(Math.log2(peers.length + 2)) });
+    if (rumor.state !== "alive") this.#tellSome();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  get #membership(): Membership {
+    return this.#options.membership();
+  }
+
+  /** The next node of a round over all of them, in an order of its own each time. */
+  #next(peers: readonly KnownNode[]): KnownNode | undefined {
+    const known = new Map(peers.map((peer) => [peer.presence.node, peer]));
+    for (;;) {
+      if (this.#order.length === 0) this.#order = this.#some([...known.keys()], known.size);
+      const node = this.#order.pop();
+      const peer = node === undefined ? undefined : known.get(node);
+      if (peer !== undefined || node === undefined) return peer;
+    }
+  }
+
+  async #probe(peer: NodePresence): Promise<void> {
+    if (this.#probed.has(peer.node)) return;
+    this.#probed.add(peer.node);
+    const { environment } = this.#options;
+    let sentMs = environment.monotonic();
+    let isReached = await this.#ping(peer, PING_MS);
+    if (!isReached) {
+      sentMs = environment.monotonic();
+      isReached = await this.#pingOverOthers(peer);
+    }
+    this.#probed.delete(peer.node);
+    if (!this.#isStopped) this.#options.learn({ type: "probed", node: peer.node, sentMs, isReached });
+  }
+
+  /** Pings a node again, and over others; resolves with the first answer of it. */
+  async #pingOverOthers(peer: NodePresence): Promise<boolean> {
+    const others = peersOf(this.#membership).filter(({ presence }) => presence.node !== peer.node);
+    const ways = [
+      this.#ping(peer, RELAYED_MS),
+      ...this.#some(others, RELAYS).map(({ presence }) => this.#ping(presence, RELAYED_MS, peer)),
+    ];
+    return Promise.any(
+      ways.map(async (way) => {
+        if (!(await way)) throw new Error("not answered");
+      }),
+    ).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Pings a node, or lets it ping another one; whether that one has answered in time. */
+  async #ping(peer: Pick<NodePresence, "node" | "url">, waitMs: number, of?: NodePresence): Promise<boolean> {
+    const { transport, environment, learn } = this.#options;
+    const { self, incarnation } = this.#membership;
+    const sentMs = environment.monotonic();
+    const late = new AbortController();
+    const stopTimer = environment.timer(waitMs, () => late.abort());
+    const message = {
+      from: self.node,
+      to: peer.node,
+      incarnation,
+      rumors: this.#rumorsFor(peer.node),
+      ...(of !== undefined && { of: { node: of.node, url: of.url } }),
+    };
+    try {
+      const answer = parseGossipAnswer(
+        await transport.send(peer.url, gossipMessageToWire(message), late.signal),
+      );
+      if (late.signal.aborted || this.#isStopped) return false;
+      learn({ type: "told", rumors: answer.rumors });
+      if (!answer.taken) return false;
+      learn({ type: "acknowledged", node: peer.node, incarnation: answer.incarnation, sentMs });
+      return of === undefined || answer.acked;
+    } catch {
+      return false;
+    } finally {
+      stopTimer();
+    }
+  }
+
+  /** Tells some nodes at once what is new; what comes in the same turn of the event loop goes together. */
+  #tellSome(): void {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    void Promise.resolve().then(() => {
+      this.#isTelling = false;
+      if (this.#isStopped || !usesGossip(this.#membership)) return;
+      for (const { presence } of this.#some(peersOf(this.#membership), TOLD_AT_ONCE))
+        void this.#ping(presence, PING_MS);
+    });
+  }
+
+  /** What a node is told: what is said about itself first. */
+  #rumorsFor(node: string): readonly Rumor[] {
+    const first = rumorAbout(this.#membership, node, this.#options.environment.monotonic());
+    const rumors = first === undefined ? [] : [first];
+    for (const [about, entry] of this.#rumors) {
+      if (rumors.length >= MOST_RUMORS) break;
+      if (about !== node) rumors.push(entry.rumor);
+      entry.left -= 1;
+      if (entry.left === 0) this.#rumors.delete(about);
+    }
+    return rumors;
+  }
+
+  /** Some of several, at random. */
+  #some<Item>(items: readonly Item[], count: number): Item[] {
+    const left = [...items];
+    const some: Item[] = [];
+    while (some.length < count && left.length > 0) {
+      const at = Math.floor(this.#options.environment.random() * left.length);
+      some.push(left[at] as Item);
+      left[at] = left.at(-1) as Item;
+      left.pop();
+    }
+    return some;
+  }
+}

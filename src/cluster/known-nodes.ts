@@ -1,0 +1,206 @@
+import type { NodePresence } from "../ports/node-directory.ts";
+import type { Rumor } from "./gossip-messages.ts";
+
+/** The time between two heartbeats, in milliseconds. A node that uses gossip pings another one as often. */
+export const HEARTBEAT_MS = 300;
+
+/** How long a heartbeat, or an answered ping, is the lease of a node on its runs, in milliseconds. */
+export const LEASE_MS = 1_500;
+
+/** The time between two heartbeats of a node that uses gossip and has no doubt, in milliseconds. */
+export const RARE_HEARTBEAT_MS = 5_000;
+
+/** How long a rare heartbeat is a lease, in milliseconds: one is missing and the next one is late. */
+export const RARE_LEASE_MS = 12_500;
+
+/**
+ * After a longer time between two answers, in milliseconds, the view of this node is unsteady: the heartbeats of the others
+ * may have waited as long, and the newest one of another node can be older by the time between two heartbeats.
+ */
+export const LATE_MS: number = LEASE_MS - HEARTBEAT_MS;
+
+/** The time between two looks at the rows of the others without a reason, in milliseconds. */
+const LOOK_MS = 60_000;
+
+/** After this time without an answered ping or heartbeat a node doubts that others reach it, in milliseconds. */
+const SILENT_MS = 1_000;
+
+/** The time between two heartbeats while some node is doubted by others, in milliseconds. */
+export const DOUBTED_HEARTBEAT_MS: number = 2 * HEARTBEAT_MS;
+
+/** How long the suspicion of another node counts, in milliseconds. It ends before with a denial or a death. */
+const HEARSAY_MS = 5_000;
+
+/**
+ * The state of a node, this one included. A node has a lease on its runs for `LEASE_MS` after each heartbeat; without a
+ * lease, others may take over its runs.
+ *
+ * | state   | when                                                     | what follows                                           |
+ * | ------- | -------------------------------------------------------- | ------------------------------------------------------ |
+ * | alive   | it has a lease, and has had one for some time            | it owns its runs, and its messages count               |
+ * | suspect | its lease may have run out, and this node cannot tell    | it keeps its runs; as a sender it is checked in the    |
+ * |         |                                                          | log; if it is this node, it takes no messages          |
+ * | away    | it has a lease again after one that had run out, for 10 s | it keeps the runs that nobody has taken; as a sender  |
+ * |         | (this node) or 2 min (another): so late may a message be | it is checked in the log                               |
+ * | dead    | its lease has run out in a steady view, or it has left   | others take over its runs; a new heartbeat revives it  |
+ *
+ * A node never judges itself dead.
+ *
+ * A node that uses gossip has its lease from two sides: for `LEASE_MS` after each answered ping, as long as it reaches the table
+ * of nodes. Another one that cannot ping it, not even over others, doubts it and looks into the table. One that lives doubts
+ * too, and writes as often as without gossip. So the table is the judge: only a node without a new heartbeat is dead.
+ */
+export type Liveness = "alive" | "suspect" | "away" | "dead";
+
+/**
+ * What this node sees of the table of nodes. `none`: its newest heartbeat failed, or none was answered for `LEASE_MS`.
+ * `unsteady`: an answer was late, or the first one came, less than `LEASE_MS` ago. Only a `steady` view judges a node dead,
+ * because otherwise all nodes may have paused together.
+ */
+export type View = "none" | "unsteady" | "steady";
+
+/** The nodes that share a log, as one of them knows them. All times are of its monotonic clock. */
+export interface Membership {
+  /** What this node says about itself. */
+  readonly self: NodePresence;
+  /** The nodes of the table, and this one. */
+  readonly nodes: ReadonlyMap<string, KnownNode>;
+  /** When the newest answered heartbeat was sent, and when its answer arrived. */
+  readonly sentMs: number;
+  readonly readMs: number;
+  /** Since when each answer has come in time; `undefined` while one is missing. */
+  readonly steadySinceMs: number | undefined;
+  /** When the newest heartbeat was sent that was answered, with rows or without. */
+  readonly renewedMs: number;
+  /** With more living nodes than this, they use gossip. */
+  readonly gossipAbove: number;
+  /** Grows each time this node denies a rumor about it. */
+  readonly incarnation: number;
+  /** When the newest heartbeat or ping that was answered was sent. */
+  readonly contactMs: number;
+  /** When this node was last seen to run. */
+  readonly tickedMs: number;
+  /** How many pings were answered, perhaps over others, and how many nodes have begun not to answer. */
+  readonly reached: number;
+  readonly missed: number;
+}
+
+/** The doubt whether a node lives. */
+export interface Suspicion {
+  readonly sinceMs: number;
+  /** Whether it has not answered this node itself. */
+  readonly isOwn: boolean;
+  /** When this node has first read its row since then, or last seen a new heartbeat in it. */
+  readonly readMs: number | undefined;
+  /** What this node had `reached` and `missed` then. */
+  readonly reached: number;
+  readonly missed: number;
+}
+
+/** A node as this one knows it. */
+export interface KnownNode {
+  readonly presence: NodePresence;
+  /** The name of its newest heartbeat, since when this node knows it, and how many it has seen after the first. */
+  readonly heartbeat: string;
+  readonly seenMs: number;
+  readonly heartbeats: number;
+  /** The newest heartbeat was sent after this. */
+  readonly sentAfterMs: number;
+  /** The age of its newest heartbeat when the answer arrived. */
+  readonly ageMs: number;
+  /** When this node last noticed that the lease had run out. */
+  readonly lapsedMs: number;
+  readonly isDead: boolean;
+  /** The newest incarnation that this node has heard of. */
+  readonly incarnation: number;
+  readonly suspicion: Suspicion | undefined;
+}
+
+/** What follows from a fact: a node is dead, other nodes than before may own runs, others are to be told, or a heartbeat is due. */
+export type MembershipAction =
+  | { readonly type: "dead"; readonly node: string }
+  | { readonly type: "changed" }
+  | { readonly type: "tell"; readonly rumor: Rumor }
+  | { readonly type: "beat" };
+
+/** A membership, and what follows from how it came to be. */
+export interface MembershipStep {
+  readonly membership: Membership;
+  readonly actions: readonly MembershipAction[];
+}
+
+/** The view of this node. */
+export function membershipView(membership: Membership, now: number): View {
+  const { readMs, renewedMs, steadySinceMs, tickedMs } = membership;
+  if (steadySinceMs === undefined) return "none";
+  const isOut = usesGossip(membership)
+    ? now - renewedMs > RARE_LEASE_MS || now - tickedMs > LEASE_MS
+    : now - readMs > LEASE_MS;
+  if (isOut) return "none";
+  return now - steadySinceMs < LEASE_MS ? "unsteady" : "steady";
+}
+
+/** How long a row is the lease of its node, if nothing else tells of it, in milliseconds. */
+export function leaseMsOf(presence: Pick<NodePresence, "gossip">): number {
+  return isRare(presence) ? RARE_LEASE_MS : LEASE_MS;
+}
+
+/** Whether this node pings others, and the table of nodes says so. */
+export function usesGossip(membership: Membership): boolean {
+  return isRare(ownRow(membership));
+}
+
+/** Whether others doubt that a node lives. Perhaps it doubts this one as well, because they cannot reach each other. */
+export function hearsOfDoubt({ nodes }: Membership, now: number): boolean {
+  for (const known of nodes.values()) if (!known.isDead && isSuspected(known, now)) return true;
+  return false;
+}
+
+/** Whether this node doubts that it, or another node, lives. Then the table of nodes decides, as without gossip. */
+export function isInDoubt({ steadySinceMs, contactMs, nodes }: Membership, now: number): boolean {
+  if (steadySinceMs === undefined || now - contactMs > SILENT_MS) return true;
+  for (const { suspicion, isDead } of nodes.values()) if (suspicion?.isOwn === true && !isDead) return true;
+  return false;
+}
+
+/**
+ * The longest time between two looks at the rows of the others, in milliseconds. Others tell what has changed, except that one of them
+ * uses gossip from now on.
+ */
+export function lookMs({ self, nodes }: Membership): number {
+  for (const { presence, isDead } of nodes.values())
+    if (!isDead && !isRare(presence) && presence.node !== self.node) return RARE_HEARTBEAT_MS;
+  return LOOK_MS;
+}
+
+/** The other nodes that can be pinged. */
+export function peersOf({ self, nodes }: Membership): readonly KnownNode[] {
+  return [...nodes.values()].filter(
+    ({ presence, isDead }) => presence.node !== self.node && !isDead && presence.gossip !== undefined,
+  );
+}
+
+/** Whether a node writes a heartbeat only now and then. */
+export function isRare({ gossip }: Pick<NodePresence, "gossip">): boolean {
+  return gossip === "used";
+}
+
+/** Whether somebody has reason to doubt that a node lives. */
+export function isSuspected({ suspicion }: KnownNode, now: number): boolean {
+  return suspicion !== undefined && (suspicion.isOwn || now - suspicion.sinceMs <= HEARSAY_MS);
+}
+
+/** A membership that knows this of a node. */
+export function withNode(membership: Membership, known: KnownNode): Membership {
+  return { ...membership, nodes: new Map(membership.nodes).set(known.presence.node, known) };
+}
+
+/** A membership from which nothing follows. */
+export function still(membership: Membership): MembershipStep {
+  return { membership, actions: [] };
+}
+
+/** What the table of nodes says of this node. */
+function ownRow({ self, nodes }: Membership): Pick<NodePresence, "gossip"> {
+  return nodes.get(self.node)?.presence ?? {};
+}

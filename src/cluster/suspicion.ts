@@ -1,0 +1,188 @@
+import type { Rumor } from "./gossip-messages.ts";
+import {
+  LATE_MS,
+  LEASE_MS,
+  hearsOfDoubt,
+  isRare,
+  isSuspected,
+  membershipView,
+  still,
+  withNode,
+} from "./known-nodes.ts";
+import type { KnownNode, Membership, MembershipAction, MembershipStep } from "./known-nodes.ts";
+
+/** A heartbeat or a ping that was sent at `sentMs` was answered. The lease of this node may have run out before. */
+export function touch(before: Membership, read: Membership, sentMs: number, now: number): MembershipStep {
+  const membership = { ...read, contactMs: Math.max(read.contactMs, sentMs) };
+  const own = read.nodes.get(read.self.node);
+  if (own === undefined || !isRare(own.presence) || now - before.contactMs <= LEASE_MS)
+    return still(membership);
+  const incarnation = read.incarnation + 1;
+  return {
+    membership: { ...withNode(membership, { ...own, lapsedMs: now }), incarnation },
+    actions: [{ type: "tell", rumor: { state: "back", node: read.self.node, incarnation } }],
+  };
+}
+
+/** A node has answered the ping of `sentMs`. */
+export interface Acknowledged {
+  readonly type: "acknowledged";
+  readonly node: string;
+  readonly incarnation: number;
+  readonly sentMs: number;
+}
+
+/**
+ * A node that does not reach the table of nodes has no lease, whoever answers it. While some node is doubted, the table decides, so
+ * then answers are no lease either.
+ */
+export function takeAnswer(
+  before: Membership,
+  { node, incarnation, sentMs }: Acknowledged,
+  now: number,
+): MembershipStep {
+  if (before.steadySinceMs === undefined) return still(before);
+  const known = before.nodes.get(node);
+  const isNews = known !== undefined && !known.isDead && incarnation > known.incarnation;
+  const heard = isNews ? withNode(before, { ...known, incarnation }) : before;
+  const after = trust(heard, node, sentMs, now);
+  return hearsOfDoubt(before, now) ? still(after) : touch(before, after, sentMs, now);
+}
+
+/**
+ * A node has proved that it lived after `sentMs`. If this one has doubted it, the network was at fault, and may have been for its other
+ * suspects too.
+ */
+function trust(before: Membership, node: string, sentMs: number, now: number): Membership {
+  const known = before.nodes.get(node);
+  if (known?.suspicion === undefined || sentMs <= known.suspicion.sinceMs) return before;
+  const after = withNode(before, { ...known, suspicion: undefined });
+  return known.suspicion.isOwn ? restart(after, now) : after;
+}
+
+/** Lets this node doubt from now on those that it doubts. */
+function restart(before: Membership, now: number): Membership {
+  const { reached, missed } = before;
+  const nodes = new Map(before.nodes);
+  for (const [node, known] of nodes)
+    if (known.suspicion?.isOwn === true) {
+      const suspicion = { sinceMs: now, isOwn: true, readMs: undefined, reached, missed };
+      nodes.set(node, { ...known, suspicion });
+    }
+  return { ...before, nodes };
+}
+
+/** A node was pinged, perhaps over others. If this one stood still meanwhile, an answer may have come in time. */
+export interface Probed {
+  readonly type: "probed";
+  readonly node: string;
+  /** When the ping over others was sent, if the first one was not answered. */
+  readonly sentMs: number;
+  readonly isReached: boolean;
+}
+
+/** Begins to doubt a node that was not reached. */
+export function probe(before: Membership, { node, sentMs, isReached }: Probed, now: number): MembershipStep {
+  if (isReached) return still(trust({ ...before, reached: before.reached + 1 }, node, sentMs, now));
+  const known = before.nodes.get(node);
+  if (known === undefined || known.isDead || known.suspicion?.isOwn === true) return still(before);
+  if (now - before.tickedMs > LATE_MS || membershipView(before, now) !== "steady") return still(before);
+  const { reached, missed } = before;
+  const suspicion = { sinceMs: sentMs, isOwn: true, readMs: undefined, reached, missed: missed + 1 };
+  const rumor = { state: "suspect", node, incarnation: known.incarnation } as const;
+  return {
+    membership: { ...withNode(before, { ...known, suspicion }), missed: missed + 1 },
+    actions: [{ type: "tell", rumor }, { type: "beat" }],
+  };
+}
+
+/** Notices whether this node stood still. Then the others may have stood still with it. */
+export function tick(before: Membership, now: number): Membership {
+  if (now - before.tickedMs <= LATE_MS) return { ...before, tickedMs: now };
+  const nodes = new Map(before.nodes);
+  for (const [node, known] of nodes) if (known.suspicion) nodes.set(node, { ...known, suspicion: undefined });
+  const steadySinceMs = before.steadySinceMs === undefined ? undefined : now;
+  return { ...before, tickedMs: now, nodes, steadySinceMs };
+}
+
+/** Takes what other nodes tell. What is new here is passed on. */
+export function hearRumors(before: Membership, rumors: readonly Rumor[], now: number): MembershipStep {
+  let after = before;
+  const actions: MembershipAction[] = [];
+  for (const rumor of rumors) {
+    if (rumor.node === before.self.node) {
+      const denial = deny(after, rumor, now);
+      after = denial.membership;
+      actions.push(...denial.actions);
+      continue;
+    }
+    const known = after.nodes.get(rumor.node);
+    if (known === undefined) {
+      if (rumor.state === "alive" || rumor.state === "back") actions.push({ type: "beat" });
+      continue;
+    }
+    const heard = hear(known, rumor, now);
+    if (heard === known) continue;
+    after = withNode(after, heard);
+    if (known.suspicion?.isOwn === true && rumor.state === "alive") after = restart(after, now);
+    actions.push({ type: "tell", rumor });
+  }
+  return { membership: after, actions };
+}
+
+/** What this node knows of another one after a rumor: the same object if it is no news. */
+function hear(known: KnownNode, rumor: Rumor, now: number): KnownNode {
+  const { incarnation } = rumor;
+  switch (rumor.state) {
+    case "alive":
+    case "back": {
+      if (incarnation <= known.incarnation) return known;
+      const lapsedMs = rumor.state === "back" || known.isDead ? now : known.lapsedMs;
+      const seenMs = known.isDead ? now : known.seenMs;
+      return { ...known, incarnation, seenMs, lapsedMs, isDead: false, suspicion: undefined };
+    }
+    case "suspect": {
+      if (known.isDead || incarnation < known.incarnation || isSuspected(known, now)) return known;
+      const suspicion = { sinceMs: now, isOwn: false, readMs: undefined, reached: 0, missed: 0 };
+      return { ...known, incarnation, suspicion };
+    }
+    case "dead": {
+      const { heartbeat } = rumor;
+      if (known.isDead || incarnation < known.incarnation || !isRare(known.presence)) return known;
+      return { ...known, incarnation, heartbeat, isDead: true, suspicion: undefined };
+    }
+    default: {
+      const never: never = rumor;
+      return never;
+    }
+  }
+}
+
+/** Tells that this node lives, if it reaches the table of nodes. */
+function deny(before: Membership, { state, incarnation: heard }: Rumor, now: number): MembershipStep {
+  if (before.steadySinceMs === undefined || state === "alive" || state === "back") return still(before);
+  const { node } = before.self;
+  const isNew = heard >= before.incarnation;
+  const incarnation = isNew ? heard + 1 : before.incarnation;
+  const own = before.nodes.get(node);
+  const hasLapsed = state === "dead" && isNew && own !== undefined;
+  const after = hasLapsed ? withNode(before, { ...own, lapsedMs: now }) : before;
+  const rumor = { state: hasLapsed ? ("back" as const) : ("alive" as const), node, incarnation };
+  return {
+    membership: { ...after, incarnation },
+    actions: [{ type: "tell", rumor }, ...(isNew ? [{ type: "beat" } as const] : [])],
+  };
+}
+
+/** What a node is to be told about itself first. */
+export function rumorAbout({ nodes }: Membership, node: string, now: number): Rumor | undefined {
+  const known = nodes.get(node);
+  if (known?.isDead === true) return toDeath(known);
+  if (known === undefined || !isSuspected(known, now)) return undefined;
+  return { state: "suspect", node, incarnation: known.incarnation };
+}
+
+/** What is told of a node that this one knows as dead. */
+export function toDeath({ presence: { node }, incarnation, heartbeat }: KnownNode): Rumor {
+  return { state: "dead", node, incarnation, heartbeat };
+}

@@ -1,0 +1,216 @@
+import { expect, test } from "vitest";
+import { HEARTBEAT_MS, RARE_HEARTBEAT_MS } from "../../src/cluster/known-nodes.ts";
+import { createRandom } from "../../src/testing/event-log/random.ts";
+import { GossipWorld } from "./gossip-world.ts";
+import type { GossipNode } from "./gossip-world.ts";
+
+/** A slow and lossy world. */
+const BAD = { lossPercent: 5, throttledPercent: 30 } as const;
+
+async function startWorld(
+  count: number,
+  options: ConstructorParameters<typeof GossipWorld>[0] = {},
+): Promise<{ readonly world: GossipWorld; readonly nodes: readonly GossipNode[] }> {
+  const world = new GossipWorld(options);
+  const nodes = await world.start(count);
+  await world.pass(3 * RARE_HEARTBEAT_MS);
+  return { world, nodes };
+}
+
+/** How many heartbeats of a node the database gets in a second. */
+async function heartbeatsPerSecond(world: GossipWorld, ms = 4 * RARE_HEARTBEAT_MS): Promise<number> {
+  const before = world.heartbeats;
+  await world.pass(ms);
+  return (1_000 * (world.heartbeats - before)) / ms / world.living.length;
+}
+
+test("nodes that use gossip write few heartbeats, and each lives in the eyes of all", async () => {
+  const { world, nodes } = await startWorld(12);
+  expect(await heartbeatsPerSecond(world)).toBeCloseTo(1_000 / RARE_HEARTBEAT_MS, 1);
+  for (const { heartbeat } of nodes) {
+    expect(heartbeat.view).toBe("steady");
+    expect(heartbeat.health).toEqual({ ready: true });
+    for (const { id } of nodes) expect(heartbeat.livenessOf(id)).toBe("alive");
+  }
+  expect(world.judgements).toEqual([]);
+});
+
+test("so few nodes as need no gossip write a heartbeat each 0.3 s", async () => {
+  const { world } = await startWorld(4, { gossipAbove: 4 });
+  const few = await heartbeatsPerSecond(world);
+  expect(few).toBeGreaterThan(900 / (HEARTBEAT_MS + 30));
+  await world.start(1);
+  await world.pass(RARE_HEARTBEAT_MS);
+  expect(await heartbeatsPerSecond(world)).toBeLessThan(0.3);
+});
+
+test.for([
+  ["3 nodes", 3, {}, 2_500],
+  ["12 nodes", 12, {}, 3_000],
+  ["30 nodes at 5 % loss, which do not run for 30 % of each second", 30, BAD, 4_000],
+] as const)(
+  "a node that dies is soon dead to all, and no other one: %s",
+  async ([, count, options, mostMs]) => {
+    const { world, nodes } = await startWorld(count, options);
+    const dead = nodes.slice(0, Math.ceil(count / 4));
+    for (const node of dead) {
+      world.kill(node);
+      expect(await world.passUntil(() => world.isDeadToAll(node))).toBeLessThan(mostMs);
+      await world.pass(1_000);
+    }
+    await world.pass(30_000);
+    expect(new Set(world.judgements.map(({ judged }) => judged))).toEqual(new Set(dead.map(({ id }) => id)));
+  },
+);
+
+test("when more than half of the nodes die at once, the others find it once the last heartbeats are old", async () => {
+  const { world, nodes } = await startWorld(5);
+  const dead = nodes.slice(0, 3);
+  for (const node of dead) world.kill(node);
+  expect(await world.passUntil(() => dead.every((node) => world.isDeadToAll(node)))).toBeLessThan(14_000);
+  expect(new Set(world.judgements.map(({ judged }) => judged))).toEqual(new Set(dead.map(({ id }) => id)));
+});
+
+test("a node that is cut off from the others, and reaches the database, lives", async () => {
+  const { world, nodes } = await startWorld(6);
+  const [lonely] = nodes as [GossipNode];
+  lonely.part = 1;
+  await world.pass(30_000);
+  expect(world.judgements).toEqual([]);
+  expect(lonely.heartbeat.livenessOf(lonely.id)).not.toBe("suspect");
+  expect(lonely.heartbeat.health).toEqual({ ready: true });
+  world.kill(lonely);
+  expect(await world.passUntil(() => world.isDeadToAll(lonely))).toBeLessThan(3_000);
+});
+
+test("nodes whose network is split live on by the database, and write few heartbeats once it is whole", async () => {
+  const { world, nodes } = await startWorld(8);
+  for (const [at, node] of nodes.entries()) node.part = at % 2;
+  await world.pass(2_000);
+  expect(await heartbeatsPerSecond(world)).toBeGreaterThan(2);
+  for (const node of nodes) node.part = 0;
+  await world.pass(10_000);
+  expect(await heartbeatsPerSecond(world)).toBeLessThan(0.3);
+  expect(world.judgements).toEqual([]);
+});
+
+test("a node that does not reach the database is dead to the others, and takes no messages itself", async () => {
+  const { world, nodes } = await startWorld(6);
+  const [cut] = nodes as [GossipNode];
+  cut.isCut = true;
+  expect(await world.passUntil(() => world.isDeadToAll(cut))).toBeLessThan(RARE_HEARTBEAT_MS + 4_000);
+  expect(cut.heartbeat.livenessOf(cut.id)).toBe("suspect");
+  expect(cut.heartbeat.health).toMatchObject({ ready: false });
+  expect(new Set(world.judgements.map(({ judged }) => judged))).toEqual(new Set([cut.id]));
+  cut.isCut = false;
+  await world.pass(3_000);
+  for (const { heartbeat } of nodes) expect(heartbeat.livenessOf(cut.id)).toBe("away");
+});
+
+test("nodes that do not reach the database for a while judge none of them dead", async () => {
+  const { world, nodes } = await startWorld(6);
+  for (const node of nodes) node.isCut = true;
+  await world.pass(20_000);
+  for (const node of nodes) {
+    expect(node.heartbeat.view).toBe("none");
+    node.isCut = false;
+  }
+  await world.pass(10_000);
+  expect(world.judgements).toEqual([]);
+});
+
+test("nodes that stand still together judge none of them dead", async () => {
+  const { world, nodes } = await startWorld(6);
+  for (const node of nodes) node.pausedUntilMs = world.nowMs + 30_000;
+  await world.pass(60_000);
+  expect(world.judgements).toEqual([]);
+});
+
+test("a node that stood still is away in the eyes of all when it is back", async () => {
+  const { world, nodes } = await startWorld(6);
+  const [still] = nodes as [GossipNode];
+  still.pausedUntilMs = world.nowMs + 5_000;
+  await world.pass(5_000);
+  expect(world.isDeadToAll(still)).toBe(true);
+  for (const { own } of world.judgements) expect(own).toBe("suspect");
+  await world.pass(2_000);
+  for (const { heartbeat } of nodes) expect(heartbeat.livenessOf(still.id)).toBe("away");
+  await world.pass(130_000);
+  for (const { heartbeat } of nodes) expect(heartbeat.livenessOf(still.id)).toBe("alive");
+});
+
+test("while a node knows heartbeats alone, all write them as often, and gossip again once it is dead", async () => {
+  const { world } = await startWorld(4);
+  const [former] = (await world.start(1, { isFormer: true })) as [GossipNode];
+  await world.pass(1_000);
+  expect(await heartbeatsPerSecond(world)).toBeGreaterThan(2.5);
+  for (const { heartbeat } of world.living)
+    for (const { id } of world.living) expect(heartbeat.livenessOf(id)).not.toBe("dead");
+  expect(world.judgements).toEqual([]);
+  world.kill(former);
+  expect(await world.passUntil(() => world.isDeadToAll(former))).toBeLessThan(2_500);
+  await world.pass(RARE_HEARTBEAT_MS);
+  expect(await heartbeatsPerSecond(world)).toBeLessThan(0.3);
+  expect(new Set(world.judgements.map(({ judged }) => judged))).toEqual(new Set([former.id]));
+});
+
+test("a node that another one judges dead does not trust itself, whatever happens to nodes, network and database", async () => {
+  let count = 0;
+  for (let seed = 1; seed <= 30; seed += 1) {
+    const random = createRandom(seed);
+    const { world, nodes } = await startWorld(3 + random.below(4), {
+      seed,
+      lossPercent: random.below(2) * 5,
+      throttledPercent: random.below(2) * 30,
+    });
+    for (let fault = 0; fault < 8; fault += 1) {
+      const node = nodes[random.below(nodes.length)] as GossipNode;
+      const ms = random.below(9_000);
+      const kind = random.below(3);
+      if (kind === 0) node.pausedUntilMs = world.nowMs + ms;
+      else if (kind === 1) node.isCut = true;
+      else node.part = 1;
+      await world.pass(random.below(ms + 1_000));
+      if (random.below(2) === 0) continue;
+      for (const one of nodes) {
+        one.isCut = false;
+        one.part = 0;
+      }
+    }
+    for (const node of nodes) {
+      node.isCut = false;
+      node.part = 0;
+    }
+    for (const { own, judge, judged, atMs } of world.judgements) {
+      count += 1;
+      expect({ own, seed, judge, judged, atMs }).not.toMatchObject({ own: "alive" });
+    }
+    await world.pass(30_000);
+    for (const { heartbeat } of nodes)
+      for (const { id } of nodes) expect(["alive", "away"]).toContain(heartbeat.livenessOf(id));
+    expect(await heartbeatsPerSecond(world)).toBeLessThan(0.6);
+  }
+  expect(count).toBeGreaterThan(30);
+});
+
+test("a node that joins is known to all at once, also to those that its greeting does not reach", async () => {
+  const { world } = await startWorld(20, { lossPercent: 30 });
+  const [joined] = (await world.start(1)) as [GossipNode];
+  const knows = ({ heartbeat }: GossipNode): boolean => heartbeat.find(joined.id)?.state === "active";
+  expect(await world.passUntil(() => world.nodes.every(knows))).toBeLessThan(RARE_HEARTBEAT_MS);
+});
+
+test("a node that is not known is looked for before it counts as dead", async () => {
+  const { world, nodes } = await startWorld(4, { losesGreetings: true });
+  const [reader] = nodes as [GossipNode];
+  expect(reader.heartbeat.livenessOf("gone")).toBe("suspect");
+  await world.pass(100);
+  expect(reader.heartbeat.livenessOf("gone")).toBe("dead");
+});
+
+test("a node that leaves is dead to all at once", async () => {
+  const { world, nodes } = await startWorld(6);
+  const [leaving] = nodes as [GossipNode];
+  void leaving.heartbeat.leave({ tell: true });
+  expect(await world.passUntil(() => world.isDeadToAll(leaving))).toBeLessThan(200);
+});
