@@ -24,7 +24,7 @@ test("Health draws what happens, keeps it while another place is shown, and name
   // A rate above zero, which stays in the chart when nothing happens any more.
   const highest = page.getByRole("img", { name: /^Turns that ended, a second: .*, at most (?!0$)/ });
   await highest.waitFor();
-  await page.getByRole("img", { name: /^Memory: \d+ MB now/ }).waitFor();
+  await page.getByRole("img", { name: /^Memory: [\d,]+ MB now/ }).waitFor();
   await page.getByRole("region", { name: "Parts" }).getByText("log", { exact: true }).waitFor();
   await page.getByRole("link", { name: "Runs" }).click();
   await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
