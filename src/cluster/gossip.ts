@@ -12,6 +12,7 @@ import { membershipView, peersOf, usesGossip } from "./known-nodes.ts";
 import type { KnownNode, Membership } from "./known-nodes.ts";
 import type { MembershipFact } from "./membership.ts";
 import { rumorAbout } from "./suspicion.ts";
+import { sendWithin } from "./transport.ts";
 import type { Transport } from "./transport.ts";
 
 /** The longest wait for the answer to a ping, in milliseconds. */
@@ -147,8 +148,6 @@ export class Gossip {
     const { transport, environment, learn } = this.#options;
     const { self, incarnation } = this.#membership;
     const sentMs = environment.monotonic();
-    const late = new AbortController();
-    const stopTimer = environment.timer(waitMs, () => late.abort());
     const message = {
       from: self.node,
       to: peer.node,
@@ -157,18 +156,17 @@ export class Gossip {
       ...(of !== undefined && { of: { node: of.node, url: of.url } }),
     };
     try {
+      const limit = { environment, ms: waitMs };
       const answer = parseGossipAnswer(
-        await transport.send(peer.url, gossipMessageToWire(message), late.signal),
+        await sendWithin(limit, transport, peer.url, gossipMessageToWire(message)),
       );
-      if (late.signal.aborted || this.#isStopped) return false;
+      if (this.#isStopped) return false;
       learn({ type: "told", rumors: answer.rumors });
       if (!answer.taken) return false;
       learn({ type: "acknowledged", node: peer.node, incarnation: answer.incarnation, sentMs });
       return of === undefined || answer.acked;
     } catch {
       return false;
-    } finally {
-      stopTimer();
     }
   }
 

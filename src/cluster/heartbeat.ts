@@ -21,6 +21,7 @@ import type { Liveness, Membership, MembershipAction, View } from "./known-nodes
 import { initialMembership, livenessOf, transition } from "./membership.ts";
 import type { MembershipFact } from "./membership.ts";
 import { forgettable } from "./node-rows.ts";
+import { sendWithin } from "./transport.ts";
 import type { Transport } from "./transport.ts";
 
 /** The longest wait for the answer to a greeting, in milliseconds; longer than it takes to judge a node dead. */
@@ -190,7 +191,7 @@ export class Heartbeat {
     return "suspect";
   }
 
-  /** Whether a node still owns the runs that send its messages: it has released none, and nobody can have judged it dead. */
+  /** Whether a node still owns the runs that send its messages: it has released none, and no node can have judged it dead. */
   ownsItsRuns(node: string): boolean {
     return this.find(node)?.state === "active" && this.livenessOf(node) === "alive";
   }
@@ -373,12 +374,10 @@ export class Heartbeat {
   /** Greets the other nodes. One that it does not reach reads the table of nodes later, or does not reach it either. */
   async #tellOthers(): Promise<void> {
     const { transport, environment } = this.#options;
-    const abort = new AbortController();
-    const stopTimer = environment.timer(TELL_MS, () => abort.abort());
+    const limit = { environment, ms: TELL_MS };
     await Promise.allSettled(
-      this.#livingOthers.map(({ url }) => transport.send(url, toGreeting(this.self), abort.signal)),
+      this.#livingOthers.map(({ url }) => sendWithin(limit, transport, url, toGreeting(this.self))),
     );
-    stopTimer();
   }
 
   async #greet({ node, url }: Member): Promise<void> {

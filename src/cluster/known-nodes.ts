@@ -40,8 +40,8 @@ const HEARSAY_MS = 5_000;
  * | alive   | it has a lease, and has had one for some time            | it owns its runs, and its messages count               |
  * | suspect | its lease may have run out, and this node cannot tell    | it keeps its runs; as a sender it is checked in the    |
  * |         |                                                          | log; if it is this node, it takes no messages          |
- * | away    | it has a lease again after one that had run out, for 10 s | it keeps the runs that nobody has taken; as a sender  |
- * |         | (this node) or 2 min (another): so late may a message be | it is checked in the log                               |
+ * | away    | it has a lease again after one that had run out, for 10 s | it keeps the runs that no other node has taken; as a   |
+ * |         | (this node) or 2 min (another): so late may a message be | sender it is checked in the log                        |
  * | dead    | its lease has run out in a steady view, or it has left   | others take over its runs; a new heartbeat revives it  |
  *
  * A node never judges itself dead.

@@ -33,8 +33,8 @@ export interface Acknowledged {
 }
 
 /**
- * A node that does not reach the table of nodes has no lease, whoever answers it. While some node is doubted, the table decides, so
- * then answers are no lease either.
+ * Takes the answer of a node as a lease. It is none for a node that does not reach the table of nodes, and none while some node is
+ * doubted, because then the table decides.
  */
 export function takeAnswer(
   before: Membership,
@@ -182,7 +182,7 @@ export function rumorAbout({ nodes }: Membership, node: string, now: number): Ru
   return { state: "suspect", node, incarnation: known.incarnation };
 }
 
-/** What is told of a node that this one knows as dead. */
+/** The rumor that a node is dead. */
 export function toDeath({ presence: { node }, incarnation, heartbeat }: KnownNode): Rumor {
   return { state: "dead", node, incarnation, heartbeat };
 }

@@ -1,3 +1,4 @@
+import type { Environment } from "../ports/environment.ts";
 import type { Json } from "../protocol/json.ts";
 
 /**
@@ -17,4 +18,34 @@ export interface Transport {
    * messages of this one.
    */
   send(url: string, message: Json, signal: AbortSignal): Promise<Json>;
+}
+
+/** How long an answer is waited for. */
+export interface AnswerLimit {
+  readonly environment: Pick<Environment, "timer">;
+  readonly ms: number;
+  /** Ends the wait before. */
+  readonly ended?: AbortSignal;
+}
+
+/** Sends a message as `send` does, and rejects too when its answer takes longer than the limit. */
+export async function sendWithin(
+  { environment, ms, ended }: AnswerLimit,
+  transport: Transport,
+  url: string,
+  message: Json,
+): Promise<Json> {
+  const late = new AbortController();
+  const abort = (): void => late.abort();
+  const stopTimer = environment.timer(ms, abort);
+  ended?.addEventListener("abort", abort);
+  try {
+    const answer = await transport.send(url, message, late.signal);
+    // It may have come together with the end of the wait.
+    late.signal.throwIfAborted();
+    return answer;
+  } finally {
+    stopTimer();
+    ended?.removeEventListener("abort", abort);
+  }
 }

@@ -4,6 +4,7 @@ import type { RunId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import { backoffMs } from "../shared/backoff.ts";
 import type { MonotonicClock } from "../shared/clock.ts";
+import { sendWithin } from "./transport.ts";
 import type { Transport } from "./transport.ts";
 import { parseWakeAnswer, parseWakeMessage, wakeAnswerToWire, wakeMessageToWire } from "./wake-messages.ts";
 import type { Follows, WakeAnswer, WakeMessage } from "./wake-messages.ts";
@@ -378,17 +379,11 @@ export class WakeExchange implements WakeCarrier {
   /** Sends a message; `undefined` without an answer in time. */
   async #send(peer: Peer, message: WakeMessage): Promise<WakeAnswer | undefined> {
     const { transport, environment } = this.#options;
-    const late = new AbortController();
-    const stopTimer = environment.timer(ANSWER_MS, () => late.abort());
-    const abort = (): void => late.abort();
-    peer.dead.signal.addEventListener("abort", abort);
+    const limit = { environment, ms: ANSWER_MS, ended: peer.dead.signal };
     try {
-      return parseWakeAnswer(await transport.send(peer.url, wakeMessageToWire(message), late.signal));
+      return parseWakeAnswer(await sendWithin(limit, transport, peer.url, wakeMessageToWire(message)));
     } catch {
       return undefined;
-    } finally {
-      stopTimer();
-      peer.dead.signal.removeEventListener("abort", abort);
     }
   }
 

@@ -147,7 +147,7 @@ class TraceFollower {
 
   #note(runId: RunId): void {
     if (this.#topics.has(runId)) return;
-    if (this.#changed.size < CHANGED_LIMIT) this.#changed.add(runId);
+    if (this.#changed.size < CHANGED_LIMIT || this.#changed.has(runId)) this.#changed.add(runId);
     // The rest is looked for in the list of runs.
     else this.#hasLookedBack = false;
   }
@@ -363,7 +363,7 @@ class TraceLease {
 
   /** Takes the right, or keeps it. Returns how long another node has it at least, in milliseconds. */
   async take(): Promise<number> {
-    // Nobody takes it meanwhile. Of two that have taken it at once, the earlier one sees that later.
+    // No other node takes it before the lease ends. Of two that have taken it at once, the earlier one sees that later.
     if (this.#isMine && this.#held.untilMs - Date.now() > LEASE_MS / 2) return 0;
     await this.read();
     if (this.#isMine && this.#held.untilMs - Date.now() > LEASE_MS / 2) return 0;

@@ -135,7 +135,7 @@ export interface WakeCarrier {
   /** Somebody follows a run here that this node does not own; with `undefined`, all runs. */
   follow(runId: RunId | undefined): void;
 
-  /** Nobody follows it any more. */
+  /** No reader follows it any more. */
   unfollow(runId: RunId | undefined): void;
 
   /** This node has changed runs. The nodes that the carrier reaches and that follow them are told. */

@@ -91,7 +91,7 @@ async function readsAmong(place: Place, from: number, to: number): Promise<Reado
   return p50;
 }
 
-/** The CPU of turns of an owner beside that of turns of a runtime that asks nobody, at the pace of a model, in turn. */
+/** The CPU of turns of an owner beside that of turns of a runtime without owners, at the pace of a model, in turn. */
 async function measureTurns(directory: string, rounds: number): Promise<Result> {
   const runtime = createRuntime({ agents: [clerk], log: sqliteLog(directory, { durability: "relaxed" }) });
   await runtime.ready();
