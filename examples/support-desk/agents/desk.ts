@@ -13,7 +13,9 @@ function serverOf(name: string): McpTools {
 /** What the model says without a key: it looks the order up, reads the rules, refunds, and remembers that. */
 const script = scriptedModel(({ messages }): ScriptStep | string => {
   const at = messages.findLastIndex(({ role }) => role === "user");
-  const [, name = "", order = ""] = /^(\w+): refund (\w+)$/.exec(messages[at]?.content ?? "") ?? [];
+  const [asked, name = "", order = ""] = /^(\w+): refund (\w+)$/.exec(messages[at]?.content ?? "") ?? [];
+  if (asked === undefined)
+    return "Without a model I only refund. Say who you are and which order: jim: refund A1";
   const results = messages.slice(at).filter(({ role }) => role === "tool");
   const last = results.at(-1)?.content ?? "";
   if (results.length === 0)

@@ -18,15 +18,15 @@ test("a refund is paid once a person has approved it", async () => {
 
   const server = await serve(runtime);
 
-  const answer = await createClient(server.url)
-    .agent("desk")
-    .chat("jim: refund A1", {
-      answer({ questions }) {
-        assert.deepEqual(questions, { approved: "Refund 10.01 EUR for order A1?" });
-        return { approved: true };
-      },
-    });
+  const agent = createClient(server.url).agent("desk");
+  const answer = await agent.chat("jim: refund A1", {
+    answer({ questions }) {
+      assert.deepEqual(questions, { approved: "Refund 10.01 EUR for order A1?" });
+      return { approved: true };
+    },
+  });
   assert.equal(answer, "Your money for A1 is on its way.");
+  assert.match(await agent.chat("Where is my order?"), /jim: refund A1/);
   assert.match(await readFile(join(folder, "bank.jsonl"), "utf8"), /"order":"A1","cents":1001/);
 
   await server.close();
