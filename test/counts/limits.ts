@@ -19,7 +19,7 @@ export interface Counted {
   readonly walBytes?: number;
   /** All that the process has written: to its log, its connections and its threads. */
   readonly writtenBytes: number;
-  /** The objects that were made on the main thread, also those that are gone; estimated from samples. */
+  /** The objects that were made on the main thread, also those that are gone; estimated from samples, so its limits are 5 % above. */
   readonly allocatedBytes: number;
 }
 
@@ -42,7 +42,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       rows: 8.2,
       statements: 0,
       writtenBytes: 105_000,
-      allocatedBytes: 168_000,
+      allocatedBytes: 175_000,
     },
     postgres: {
       commits: 4,
@@ -55,7 +55,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       statements: 5.5,
       walBytes: 5_300,
       writtenBytes: 4_100,
-      allocatedBytes: 252_000,
+      allocatedBytes: 265_000,
     },
   },
   "steps 100": {
@@ -69,7 +69,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       rows: 106.3,
       statements: 0,
       writtenBytes: 680_000,
-      allocatedBytes: 1_270_000,
+      allocatedBytes: 1_320_000,
     },
     postgres: {
       commits: 102,
@@ -82,7 +82,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       statements: 105,
       walBytes: 26_000,
       writtenBytes: 51_000,
-      allocatedBytes: 2_700_000,
+      allocatedBytes: 2_800_000,
     },
   },
   "fours 100": {
@@ -96,7 +96,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       rows: 31.2,
       statements: 0,
       writtenBytes: 260_000,
-      allocatedBytes: 547_000,
+      allocatedBytes: 570_000,
     },
     postgres: {
       commits: 27,
@@ -109,7 +109,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       statements: 30,
       walBytes: 12_000,
       writtenBytes: 36_000,
-      allocatedBytes: 1_040_000,
+      allocatedBytes: 1_080_000,
     },
   },
   "gather 100": {
@@ -147,7 +147,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       rows: 6.2,
       statements: 0,
       writtenBytes: 124_000,
-      allocatedBytes: 310_000,
+      allocatedBytes: 320_000,
     },
     postgres: {
       commits: 2,
@@ -159,7 +159,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       rows: 6.2,
       statements: 3.5,
       writtenBytes: 30_000,
-      allocatedBytes: 340_000,
+      allocatedBytes: 360_000,
     },
   },
 };
