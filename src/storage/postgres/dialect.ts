@@ -10,6 +10,8 @@ export const POSTGRES: SqlDialect = {
     owner: "belongs_to",
     createdAt: "created_at",
     updatedAt: "updated_at",
+    // It knows how many there are.
+    agentOfBusy: "agent",
     head: "head + coalesce((SELECT count FROM troupe.recent WHERE recent.run = run.id), 0)",
     stored: "stored",
     live: "stored AND NOT run.removed",
@@ -29,6 +31,7 @@ export const POSTGRES: SqlDialect = {
   request: {
     from: "troupe.request",
     ofRuns: "troupe.run JOIN troupe.request ON request.run = run.id",
+    ofQueued: "troupe.run JOIN troupe.request ON request.run = run.id",
     ofRunsOrder: "run.id",
     id: "request.id",
     run: "request.run",
@@ -49,7 +52,7 @@ export const POSTGRES: SqlDialect = {
     run: "run",
     request: "request",
     openedAt: "opened_at",
-    agent: "(SELECT agent FROM troupe.run WHERE run.id = wait.run)",
+    agent: "agent",
     owner: REQUEST_OWNER,
     isOwned: REQUEST_IS_OWNED,
     live: "true",

@@ -38,6 +38,8 @@ interface RunTable {
   readonly owner: string;
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** Its agent, in a list of the runs with something to do: they are fewer than those of the agent, whose index is not to be used. */
+  readonly agentOfBusy: string;
   /** The id of its newest event. */
   readonly head: string;
   /** The condition that something was appended to it. */
@@ -67,6 +69,8 @@ interface RequestTable {
   readonly from: string;
   /** The requests beside their runs, which are looked at first. */
   readonly ofRuns: string;
+  /** The same with the requests looked at first: those that are queued are few. */
+  readonly ofQueued: string;
   /** The order by the ids of these runs, as an index of the runs has it. */
   readonly ofRunsOrder: string;
   readonly id: string;

@@ -136,7 +136,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     ${request.createdAt} AS created_at, accepted_n, accepted_after, ${request.started} AS started, segment, completed,
     ${request.wakeAt} AS wake_at, rests, waiting_for`;
   const requests = `SELECT ${requestColumns} FROM ${request.from}`;
-  const listed = `SELECT ${requestColumns}, agent, ${run.updatedAt} AS updated_at FROM ${request.ofRuns}`;
+  const listedColumns = `SELECT ${requestColumns}, agent, ${run.updatedAt} AS updated_at`;
+  const listed = `${listedColumns} FROM ${request.ofRuns}`;
   const requestPlace = ["accepted_n", "accepted_after", request.id];
   const newestFirst = requestPlace.map((column) => `${column} DESC`).join();
   const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at FROM ${wait.from}`;
@@ -193,11 +194,13 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     // As in the indexes of the runs of owners, which do not have those of `default`.
     if (owner === DEFAULT_OWNER) where.add(`${run.owner} = '${DEFAULT_OWNER}'`);
     else if (owner !== undefined) where.add(`${run.owner} <> '${DEFAULT_OWNER}' AND ${run.owner} = ?`, owner);
-    if (agent !== undefined) where.add("agent = ?", agent);
+    const isOfOwner = owner !== undefined && owner !== DEFAULT_OWNER;
+    const isOfBusy = status !== undefined && status !== "idle" && !isOfOwner && !byCreation;
+    if (agent !== undefined) where.add(`${isOfBusy ? run.agentOfBusy : "agent"} = ?`, agent);
     if (status !== undefined) {
       const phase = RUN_PHASES.indexOf(status);
       // An owner has fewer runs than there are busy ones: the plus keeps their index from being used.
-      if (owner !== undefined && owner !== DEFAULT_OWNER) where.add("+status = ?", phase);
+      if (isOfOwner) where.add("+status = ?", phase);
       else where.add(status === "idle" ? "status = ?" : "status > 0 AND status = ?", phase);
     }
     if (position !== undefined) {
@@ -369,12 +372,13 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     requestsOfRuns(query) {
       const after = requestPositionOf(query);
       const where = selectedRequests(query, after && toListCursor(after));
-      // Few runs have queued requests: sorting these reads less than all runs in their order.
+      // Few requests are queued: sorting these reads less than all runs in their order.
       const isSorted =
         query.phase === "queued" && (query.owner === undefined || query.owner === DEFAULT_OWNER);
       const time = isSorted ? `${run.updatedAt} + 0` : run.updatedAt;
       const order = `${time} DESC, ${request.ofRunsOrder}, ${newestFirst}`;
-      const text = finish(`${listed} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
+      const from = isSorted && query.runId === undefined ? request.ofQueued : request.ofRuns;
+      const text = finish(`${listedColumns} FROM ${from} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
       return all(text, [...where.values, query.limit + 1], toListedRequest);
     },
     open(query) {
@@ -398,7 +402,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       const { agent, owner, runId, requestId, limit } = query;
       const after = waitPositionOf(query);
       const where = new Conditions(wait.live);
-      if (agent !== undefined) where.add(`${wait.agent} = ?`, agent);
+      // The waits of a run, and of its owner, are fewer than those of the agent.
+      const isOfFew = runId !== undefined || (owner !== undefined && owner !== DEFAULT_OWNER);
+      if (agent !== undefined) where.add(`${wait.agent}${isOfFew ? " || ''" : ""} = ?`, agent);
       if (runId !== undefined) where.add(wait.ofRun, runId);
       if (owner === DEFAULT_OWNER) where.add(`NOT ${wait.isOwned}`);
       // The waits of a run are fewer than those of its owner, whose index an expression of its own keeps from being used.

@@ -366,6 +366,8 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP TABLE ${schema}.spent, ${schema}.schedule, ${schema}.statistic, ${schema}.statistic_sum, ${schema}.statistic_owner, ${schema}.statistic_place, ${schema}.run_text, ${schema}.text_due;
     DROP FUNCTION ${schema}.begin_sums_1, ${schema}.sum_hours_1, ${schema}.statistic_gone_1;
     DROP FUNCTION ${schema}.text_due_1, ${schema}.text_removed_1, ${schema}.text_renamed_1 CASCADE;
+    DROP FUNCTION ${schema}.wait_opened_1, ${schema}.waits_given_1 CASCADE;
+    ALTER TABLE ${schema}.wait DROP COLUMN agent;
     DROP FUNCTION ${schema}.read_2, ${schema}.join_lines_1, ${schema}.end_recent_1;
     DROP FUNCTION ${schema}.open_shard_1, ${schema}.switch_shard_1, ${schema}.close_shard_1, ${schema}.check_open_1, ${schema}.shard_of_1;
     DROP TABLE ${schema}.closed, ${schema}.emptied, ${schema}.taken;

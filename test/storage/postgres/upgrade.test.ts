@@ -237,7 +237,7 @@ test(
     await log.indexed?.();
     await log.close();
 
-    for (const version of [15, 14, 13, 12]) {
+    for (const version of [16, 15, 14, 13, 12]) {
       expect(await migratePostgres(to, { to: version })).toEqual({ from: version + 1, to: version });
       const asBefore = newSchema();
       await createEarlier(asBefore, version);
@@ -268,6 +268,33 @@ test(
     expect((await again.list({ limit: 9, text: "run" })).runs.map(({ runId }) => runId)).toEqual(["run"]);
   },
 );
+
+test("waits have the agents of their runs, also those that a node of schema 16 has opened and opens", async () => {
+  const schema = newSchema();
+  await createEarlier(schema, 16);
+  const older = new OlderNode(schema, "older");
+  const wait = async (runId: string, agent: string): Promise<void> => {
+    const waits = [{ waitId: 1, requestId: `req_${runId}` as const, openedAt: 1 }];
+    const batch = { events: events(1, 1), records: [], run: { ...row(), agent }, waits };
+    expect(await older.append(runId, await older.claim(runId), batch)).toEqual([]);
+  };
+  await wait("before", "clerk");
+  await wait("other", "cook");
+  const log = await openLog(schema);
+  await wait("since", "clerk");
+  const waiting = async (agent: string): Promise<readonly string[]> =>
+    (await log.waits({ agent, limit: 9 })).waits.map(({ runId }) => runId);
+  expect(await waiting("clerk")).toEqual(["before", "since"]);
+  expect(await waiting("cook")).toEqual(["other"]);
+
+  // A copy has no agent until it is whole.
+  const { cursor } = await log.claim(asRunId("copy"));
+  const waits = [{ waitId: 1, requestId: "req_copy" as const, openedAt: 1 }];
+  const hidden = { events: events(1, 1), records: [], run: { ...row(), agent: "" }, waits };
+  const next = await log.append(cursor, hidden);
+  await log.append(next, { events: [], records: [], run: { ...row(), agent: "cook" } });
+  expect(await waiting("cook")).toEqual(["copy", "other"]);
+});
 
 test(
   "a dump is a way back too: an older node has what was there before the update, and nothing since",

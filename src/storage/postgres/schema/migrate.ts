@@ -14,6 +14,7 @@ import { STATISTICS, STATISTICS_BACK } from "./statistics.ts";
 import { SHARD_MOVES, SHARD_MOVES_BACK, SHARD_MOVES_VERSION } from "./shard-moves.ts";
 import { KEPT_VERSIONS, QUEUED, SHARDS, SHARDS_BACK, TABLES } from "./tables.ts";
 import { TEXTS, TEXTS_BACK } from "./texts.ts";
+import { WAITS_OF_AGENTS, WAITS_OF_AGENTS_BACK } from "./waits-of-agents.ts";
 
 /** The changes of the schema, by their number from 1. A change that is released never changes again. */
 export const MIGRATIONS: readonly string[] = [
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly string[] = [
   SUMS_OF_HOURS,
   SHARDS,
   SHARD_MOVES,
+  WAITS_OF_AGENTS,
 ];
 
 /** The number of the schema that this version needs. */
@@ -62,6 +64,7 @@ interface StepBack {
 
 /** The ways back, the newest change first. Each new change has one, or ends them. */
 const WAY_BACK: readonly StepBack[] = [
+  { version: 17, back: WAITS_OF_AGENTS_BACK },
   {
     version: SHARD_MOVES_VERSION,
     back: SHARD_MOVES_BACK,

@@ -12,7 +12,8 @@ import type { Chunks } from "../reader/chunks.ts";
 export function indexWaits(database: DatabaseSync): void {
   const listed = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'unindexed'").get();
   if (listed === undefined) return;
-  const add = database.prepare("INSERT INTO wait (rid, id, request_id, opened) VALUES (?, ?, ?, ?)");
+  const add = database.prepare(`INSERT INTO wait (rid, id, request_id, opened, agent)
+    VALUES (?1, ?2, ?3, ?4, (SELECT agent FROM run WHERE rid = ?1))`);
   const requests = database
     .prepare("SELECT request_id, run_id, rid, unindexed.started FROM unindexed JOIN run USING (rid)")
     .all() as unknown as readonly Unindexed[];

@@ -87,7 +87,7 @@ export function revertSchema(database: DatabaseSync, to: number): number {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 25;
+export const VERSION = 26;
 
 /** What to do about a log of a newer format. */
 export const NEWER_HINT = "npm install troupe@latest, or restore the copy that was made before the update";
@@ -109,9 +109,18 @@ const BY_CREATION = "CREATE INDEX run_created ON run (agent) WHERE removed = 0";
 // Lists begin with the newest runs, so they read these indexes from their ends. A run that changes moves to the end, where SQLite
 // fills a page before it begins the next; at the start of an index it would divide the first page again and again.
 const BY_TIME = `
-  CREATE INDEX run_updated ON run (updated, run_id DESC) WHERE removed = 0;
+  CREATE INDEX run_updated ON run (updated, run_id DESC) WHERE removed = 0`;
+// In the formats 15 to 25.
+const BY_AGENT_OR_STATUS = `
   CREATE INDEX run_agent ON run (agent, updated, run_id DESC) WHERE removed = 0;
   CREATE INDEX run_busy ON run (status, updated, run_id DESC) WHERE removed = 0 AND status > 0`;
+
+// Their last columns sort nothing: a list of the runs of an agent with a status leaves out the others without reading their rows, of which there
+// can be many.
+const BY_AGENT_AND_STATUS = `
+  CREATE INDEX run_agent ON run (agent, updated, run_id DESC, status) WHERE removed = 0;
+  CREATE INDEX run_busy ON run (status, updated, run_id DESC, agent) WHERE removed = 0 AND status > 0`;
+const DROP_THEM = "DROP INDEX run_agent; DROP INDEX run_busy";
 
 // The runs of each owner but `default`, whose runs are in the others: a server without owners writes no more indexes. The owner
 // of a wait is behind the slash of its request.
@@ -152,6 +161,11 @@ const WAITS = `
     PRIMARY KEY (rid, id))
     WITHOUT ROWID;
   CREATE INDEX wait_opened ON wait (opened)`;
+
+// The agent of the run of a wait: most waits of a store can be those of other agents.
+const WAITS_BY_AGENT = `
+  ALTER TABLE wait ADD COLUMN agent TEXT NOT NULL DEFAULT '';
+  CREATE INDEX wait_agent ON wait (agent, opened)`;
 
 // Who did what, in the order of the commits. `rid` is absent for what concerns no run, and stays when the run is removed.
 const AUDIT = `
@@ -278,6 +292,7 @@ const SCHEMA = `
     owner TEXT NOT NULL DEFAULT 'default'
   );
   ${BY_TIME};
+  ${BY_AGENT_AND_STATUS};
   ${BY_OWNER};
   CREATE INDEX run_removed ON run (rid) WHERE removed = 1;
   ${BY_CREATION};
@@ -307,6 +322,7 @@ const SCHEMA = `
 
   ${WAITS};
   ${WAITS_BY_OWNER};
+  ${WAITS_BY_AGENT};
 
   ${ALIASES};
   ${REFERENCES};
@@ -382,7 +398,7 @@ const FROM = [
   // In format 13 the index of a run's requests had no order.
   `DROP INDEX request_run; ${OF_RUN}`,
   // In format 14 these indexes began with the newest runs.
-  `DROP INDEX run_updated; DROP INDEX run_agent; DROP INDEX run_busy; ${BY_TIME}`,
+  `DROP INDEX run_updated; DROP INDEX run_agent; DROP INDEX run_busy; ${BY_TIME}; ${BY_AGENT_OR_STATUS}`,
   // In format 15 the queued requests of a run were found among all of its requests.
   QUEUED,
   // In format 16 everything belongs to the owner `default`.
@@ -406,6 +422,10 @@ const FROM = [
   TEXTS,
   // Format 24 had no sums of hours. Those of all hours are written while the log is open.
   STATISTIC_SUMS,
+  // In format 25 the waits of an agent were found among those of all, and its runs with a status among all with one of both.
+  `${DROP_THEM}; ${BY_AGENT_AND_STATUS};
+  ${WAITS_BY_AGENT};
+  UPDATE wait SET agent = (SELECT agent FROM run WHERE run.rid = wait.rid)`,
 ] as const;
 
 /** How the upgrades to the newest formats are taken back, the newest first. Each new format has a way back, or ends them. */
@@ -415,6 +435,10 @@ const BACK: readonly {
   /** Asks for the count of what would be lost, and what that is. */
   readonly loss?: { readonly count: string; readonly what: string };
 }[] = [
+  {
+    version: 26,
+    back: `DROP INDEX wait_agent; ALTER TABLE wait DROP COLUMN agent; ${DROP_THEM}; ${BY_AGENT_OR_STATUS}`,
+  },
   {
     version: 25,
     back: `DROP INDEX statistic_failed; DROP TABLE statistic_sum; DROP TABLE statistic_owner; DROP TABLE statistic_place`,

@@ -52,6 +52,7 @@ const SQL = {
     WHERE rid = ?`,
   // Apart from the others: setting an indexed column writes its indexes, also if the value stays the same.
   giveRun: "UPDATE run SET agent = ?, created = ? WHERE rid = ?",
+  giveWaits: "UPDATE wait SET agent = ? WHERE rid = ?",
 
   findRequest: "SELECT rid FROM request WHERE request_id = ?",
   addRequest: `INSERT INTO request
@@ -75,7 +76,8 @@ const SQL = {
   addReference: "INSERT OR IGNORE INTO reference (thing, rid) VALUES (?, ?)",
   dropReference: "DELETE FROM reference WHERE thing = ? AND rid = ?",
 
-  addWait: "INSERT OR REPLACE INTO wait (rid, id, request_id, opened) VALUES (?, ?, ?, ?)",
+  addWait: `INSERT OR REPLACE INTO wait (rid, id, request_id, opened, agent)
+    VALUES (?1, ?2, ?3, ?4, (SELECT agent FROM run WHERE rid = ?1))`,
   dropWait: "DELETE FROM wait WHERE rid = ? AND id = ?",
   dropWaits: "DELETE FROM wait WHERE rid = ? AND request_id = ?",
 
@@ -162,6 +164,7 @@ export function applyChanges(
     addRun,
     changeRun,
     giveRun,
+    giveWaits,
     addRequest,
     changeRequest,
     giveRequest,
@@ -228,7 +231,10 @@ export function applyChanges(
       addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json, ...ends);
     } else {
       changeRun.run(head, status, updated, turns, started, ...json, lastTurn, usage, rid);
-      if (isGiven) giveRun.run(agent, created, rid);
+      if (isGiven) {
+        giveRun.run(agent, created, rid);
+        giveWaits.run(agent, rid);
+      }
     }
   }
   for (const [waitId, request, openedAt, isClosed] of waits) {
