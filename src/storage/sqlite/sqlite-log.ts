@@ -25,6 +25,7 @@ import { createWordSearch } from "../sql/word-search.ts";
 import type { SqlQuery } from "../sql/query.ts";
 import type { IndexProgress } from "../sql/background-indexer.ts";
 import { BackgroundIndexer } from "../sql/background-indexer.ts";
+import { findLostName, NAMES_AT_START } from "./directory/lost-names.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { Durability } from "./format/schema.ts";
 import { ReaderClient } from "./reader/reader-client.ts";
@@ -119,6 +120,13 @@ export function sqliteLog(
 
   indexer.wake();
   summer.wake();
+  if (!acceptLoss && lastRid > NAMES_AT_START) void checkNames(lastRid - NAMES_AT_START);
+
+  /** Looks for names of older runs that are not found, and writes nothing more if there is one. */
+  async function checkNames(last: number): Promise<void> {
+    const fault = await findLostName(last, (query) => statisticsReader.ask(query));
+    if (fault !== undefined) writer.refuse(fault);
+  }
 
   /** The newest hour that turns or completions have ended in. */
   let newestHour = 0;

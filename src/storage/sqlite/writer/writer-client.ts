@@ -113,6 +113,11 @@ export class WriterClient {
       : { writable: false, reason: this.#failure.message };
   }
 
+  /** Commits nothing more. */
+  refuse(reason: string): void {
+    if (this.#failure === undefined) this.#fail(reason);
+  }
+
   /** Queues a job; its `settle` is called later. */
   post(job: Job): void {
     this.#queue.push(job);
