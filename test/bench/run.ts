@@ -33,10 +33,12 @@ import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
 import { measureTraces } from "./parts/turns/traces.ts";
 import { measureWires } from "./parts/turns/wires.ts";
 import { measureCluster } from "./cluster/measure.ts";
+import { measureDatabases } from "./cluster/databases.ts";
 import { measurePacedNodes } from "./cluster/paced-nodes.ts";
 import { measurePaint, measureStatistics } from "./parts/statistics.ts";
 import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
+import { measureYears } from "./years/measure.ts";
 
 /** A part of the benchmark, and what of it can be compared with another commit. */
 interface Part {
@@ -71,7 +73,9 @@ const PARTS: Readonly<Record<string, Part>> = {
   aip: { measure: measureAip },
   tasks: { measure: measureTasks },
   nodes: { measure: measurePacedNodes },
+  databases: { measure: measureDatabases },
   cluster: { measure: measureCluster },
+  years: { measure: measureYears },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
 
@@ -90,7 +94,7 @@ if (values.help) {
 
 --quick    fewer rounds and rows: enough to see large differences
 --peers    paced turns of other frameworks too
---store    keeps the stores of a million runs in this directory, and measures the ones that are there (statistics, paint)
+--store    keeps the stores of a million runs in this directory, and measures the ones that are there (statistics, paint, years)
 --only     these parts: ${Object.keys(PARTS).join(", ")}
 --against  compares this checkout with another commit`);
   process.exit(0);

@@ -1,11 +1,15 @@
 import { clusterRouter } from "troupe";
 import { httpTransport, nodeEnvironment } from "troupe/node";
-import { postgresLog } from "troupe/postgres";
+import { postgresLog, shardedPostgresLog } from "troupe/postgres";
 import { findFreeUrl } from "../../machine/free-port.ts";
 import { serveTurns } from "../servers/turn-server.ts";
 
 const { DATA: url = "", LISTEN: listenUrl, NODES: isNode } = process.env;
-const log = await postgresLog({ url, ...(listenUrl !== undefined && { listenUrl }) });
+const urls = url.split(" ");
+const log =
+  urls.length > 1
+    ? await shardedPostgresLog({ databases: urls.map((one) => ({ url: one })) })
+    : await postgresLog({ url, ...(listenUrl !== undefined && { listenUrl }) });
 if (isNode === undefined) {
   await serveTurns(log);
 } else {

@@ -17,6 +17,16 @@ export function atMost(
   return { what, measured: show(measured), limit: `≤ ${show(limit)}`, met: measured <= limit };
 }
 
+/** Compares a number with its minimum. */
+export function atLeast(
+  what: string,
+  measured: number,
+  limit: number,
+  show: (value: number) => string,
+): Result {
+  return { what, measured: show(measured), limit: `≥ ${show(limit)}`, met: measured >= limit };
+}
+
 /** Reports why something was not measured. */
 export function skipped(what: string, why: string): Result {
   return { what, measured: why, limit: "", met: undefined };

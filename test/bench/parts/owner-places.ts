@@ -7,6 +7,7 @@ import type { EventLog } from "troupe";
 import { postgresLog } from "troupe/postgres";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { findPrograms, PostgresServer } from "../../machine/postgres-server.ts";
+import type { ServerSetting } from "../../machine/postgres-server.ts";
 import { skipped } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 
@@ -24,19 +25,20 @@ export interface Place {
 /** Measures on a PostgreSQL of its own, if the machine has the programs. A store with a name stays there for the next time. */
 export async function onPostgres(
   what: string,
-  measure: (place: Place) => Promise<Result[]>,
+  measure: (place: Place, server: PostgresServer) => Promise<Result[]>,
   store?: string,
+  setting: ServerSetting = {},
 ): Promise<Result[]> {
   const programs = findPrograms();
   if (programs === undefined) return [skipped(`${what}, PostgreSQL`, "this machine has no PostgreSQL")];
   const directory = store ?? mkdtempSync(join(tmpdir(), "troupe-pg-"));
   const isNew = !existsSync(join(directory, "data"));
   mkdirSync(directory, { recursive: true });
-  const server = new PostgresServer(programs, directory);
+  const server = new PostgresServer(programs, directory, setting);
   try {
     if (isNew) await server.create();
     await server.start();
-    return await measure(postgresPlace(server.url));
+    return await measure(postgresPlace(server.url), server);
   } finally {
     await (store === undefined ? server.remove() : server.kill());
   }
