@@ -35,6 +35,7 @@ test("a server without runs offers three first runs; then the first page shows w
   const failures = page.getByRole("region", { name: "Failures" });
   await failures.getByText("2×").waitFor();
   expect(await failures.getByText("has no address").count()).toBe(1);
+  await figures.filter({ hasText: "Failed in a day" }).getByText("2", { exact: true }).waitFor();
   const drawing = page.getByRole("group", { name: "Drawing of the agents" });
   await drawing.getByText("assistant calls payments").waitFor({ state: "attached" });
   await page.getByRole("region", { name: "Newest runs" }).getByText("what is 6 / 3").waitFor();

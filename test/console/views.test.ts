@@ -121,15 +121,15 @@ test.for(screenshots === undefined ? shortened(looks.slice(0, 3), 1) : looks)(
         await page.screenshot({ path: join(screenshots, `${name}-${theme}-${width / zoom}.png`) });
       }
       const found: unknown = await page.evaluate(LOOK);
-      const good = { faults: [], wide: [], sideways: [], small: [], over: [] };
+      const good = { faults: [], wide: [], sideways: [], small: [], cells: [], over: [] };
       expect.soft(found, `${name}, ${theme}, ${width / zoom}`).toEqual(good);
     }
   },
 );
 
 /**
- * What assistive technology would stumble over, what is wider than the page, text that is too small, and texts that are
- * drawn over each other.
+ * What assistive technology would stumble over, what is wider than the page, text that is too small, cells that stand below
+ * their row, and texts that are drawn over each other.
  */
 const LOOK = `(async () => {
   const { violations } = await axe.run(document, { resultTypes: ["violations"] });
@@ -153,6 +153,10 @@ const LOOK = `(async () => {
     .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ""))
     .filter((element) => parseFloat(getComputedStyle(element).fontSize) < 12)
     .map((element) => element.outerHTML.slice(0, 120));
+  const cells = shown
+    .filter((element) => element.matches(".row, [role=row], [role=treeitem]"))
+    .flatMap((row) => [...row.children].filter((cell) => cell.checkVisibility() && cell.getBoundingClientRect().bottom > row.getBoundingClientRect().bottom + 1))
+    .map((cell) => cell.outerHTML.slice(0, 120));
   const clip = (rect, element) => {
     let { left, top, right, bottom } = rect;
     for (let above = element; above !== null; above = above.parentElement) {
@@ -191,5 +195,5 @@ const LOOK = `(async () => {
       over.push(a.node.data.slice(0, 40) + " over " + b.node.data.slice(0, 40));
     }
   }
-  return { faults, wide, sideways, small, over: over.slice(0, 5) };
+  return { faults, wide, sideways, small, cells, over: over.slice(0, 5) };
 })()`;

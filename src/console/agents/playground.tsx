@@ -189,7 +189,7 @@ interface Input {
 }
 
 const ANY = {};
-const CHAT = { type: "string", maxLength: 1_000 };
+const CHAT = { type: "string", contentMediaType: "text/plain" };
 
 interface JsonInputProps {
   readonly text: string;

@@ -10,6 +10,7 @@ import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
+import { openCount } from "../inbox/inbox-items.ts";
 import { RunPlace } from "../run/run-place.tsx";
 import { ConsoleContext, useConsole } from "./context.ts";
 import type { Console } from "./context.ts";
@@ -47,7 +48,7 @@ export function App({ url }: { readonly url: string }): VNode {
 
   const waits = useOpenWaits(server);
   const held = useHeldRuns(server);
-  const count = (waits.value?.length ?? 0) + (held.value?.length ?? 0);
+  const count = openCount(waits.value ?? [], held.value ?? []);
   useCountInTitle(count);
 
   // A place that opens gets the focus, so that the keyboard and a screen reader begin there.

@@ -7,8 +7,8 @@ import { useConsole } from "./context.ts";
 
 interface HeaderProps {
   readonly isLost: boolean;
-  /** How many questions are open and turns are held. */
-  readonly inboxCount: number;
+  /** How many questions are open and turns are held, as it is shown. */
+  readonly inboxCount: string;
 }
 
 /** The bar at the top: the places, the connection, the theme. */
@@ -28,7 +28,7 @@ export function Header({ isLost, inboxCount }: HeaderProps): VNode {
           <summary aria-label="More places">⋯</summary>
           <div class="more-list">
             {PLACES.filter(({ isMinor }) => isMinor).map((link) => (
-              <PlaceAnchor key={link.name} {...link} isMinor={false} inboxCount={0} />
+              <PlaceAnchor key={link.name} {...link} isMinor={false} inboxCount="0" />
             ))}
           </div>
         </details>
@@ -98,7 +98,7 @@ function PlaceAnchor({
       aria-current={holds.includes(place.name) ? "page" : undefined}
     >
       {label}
-      {name === "inbox" && inboxCount > 0 && <span class="pill">{inboxCount}</span>}
+      {name === "inbox" && inboxCount !== "0" && <span class="pill">{inboxCount}</span>}
     </a>
   );
 }

@@ -1,5 +1,6 @@
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useRunChanges } from "./changes.ts";
+import { MOST_OPEN } from "./waits.ts";
 import { useResource } from "./resource.ts";
 import type { Resource } from "./resource.ts";
 import type { PageServer } from "./page-server.ts";
@@ -7,7 +8,10 @@ import type { PageServer } from "./page-server.ts";
 /** The runs whose turn is held, the newest change first; read again when a run is held, or one of them changes. */
 export function useHeldRuns(server: PageServer): Resource<readonly RunSummary[]> {
   const runs = useResource(server.url + (server.token ?? ""), async (signal) => {
-    const { json } = await server.ask("GET", "/runs", { query: { status: "held", limit: 100 }, signal });
+    const { json } = await server.ask("GET", "/runs", {
+      query: { status: "held", limit: MOST_OPEN },
+      signal,
+    });
     return json as readonly RunSummary[];
   });
   const { value, reload } = runs;

@@ -119,12 +119,12 @@ export function toLimits(schema: unknown, root: unknown): string {
 /** How deep references may lead to references; a schema can refer to itself. */
 const REFERENCES = 16;
 
-/** The longest text that a field of one line shows. */
+/** The longest text that a field of one line shows; a text with a media type has several lines. */
 const LINE = 200;
 
 function toText(schema: Fields): FormShape {
-  const { format, maxLength } = schema;
-  const isLong = typeof maxLength === "number" && maxLength > LINE;
+  const { format, maxLength, contentMediaType: type } = schema;
+  const isLong = (typeof maxLength === "number" && maxLength > LINE) || typeof type === "string";
   return { kind: "text", isLong, ...(typeof format === "string" && { format }) };
 }
 

@@ -1,4 +1,5 @@
 import type { RunSummary } from "../../protocol/answers/status.ts";
+import { MOST_OPEN } from "../data/waits.ts";
 import type { WaitEvent } from "../data/waits.ts";
 
 /** What a person is asked to look at: a question of an agent, or a turn that is held. */
@@ -24,6 +25,14 @@ export interface InboxFilter {
 export function isSelected({ agent, approvers }: InboxItem, filter: InboxFilter): boolean {
   const isFor = filter.role === "" || approvers === undefined || approvers.includes(filter.role);
   return isFor && (filter.agent === "" || agent === filter.agent);
+}
+
+/** How many wait for a person: `100+` if there are more than were read. */
+export function openCount(
+  { length: open }: readonly unknown[],
+  { length: held }: readonly unknown[],
+): string {
+  return `${open + held}${open >= MOST_OPEN || held >= MOST_OPEN ? "+" : ""}`;
 }
 
 /** The open questions and the turns that are held, oldest first. */

@@ -6,6 +6,7 @@ import { useConsole } from "../app/context.ts";
 import { chatItems } from "../chat/chat-items.ts";
 import { ChatMessage } from "../chat/message.tsx";
 import { Question } from "../chat/question.tsx";
+import { MOST_OPEN } from "../data/waits.ts";
 import type { WaitEvent } from "../data/waits.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { AgentMark } from "../parts/agent-name.tsx";
@@ -182,11 +183,10 @@ function shownPart(name: string): HTMLElement | null {
   return document.querySelector(waitId === undefined ? ".inbox .held-turn" : `#wait-${waitId}`);
 }
 
-/** The lists have at most a hundred of each kind. */
 function toCount({ length: open }: readonly unknown[], { length: held }: readonly unknown[]): string {
-  const questions = open === 100 ? "100 oldest" : `${open} open`;
+  const questions = open >= MOST_OPEN ? `${MOST_OPEN} oldest` : `${open} open`;
   if (held === 0) return questions;
-  return `${questions}, ${held === 100 ? "100 newest" : held} held`;
+  return `${questions}, ${held >= MOST_OPEN ? `${MOST_OPEN} newest` : held} held`;
 }
 
 interface ItemRowProps {

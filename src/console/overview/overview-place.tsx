@@ -7,7 +7,7 @@ import { useConsole } from "../app/context.ts";
 import { useRunChanges } from "../data/changes.ts";
 import { hoursAgo, useRunPages } from "../data/run-pages.ts";
 import type { WaitEvent } from "../data/waits.ts";
-import { inboxItems } from "../inbox/inbox-items.ts";
+import { inboxItems, openCount } from "../inbox/inbox-items.ts";
 import { useResource } from "../data/resource.ts";
 import { AgentMark } from "../parts/agent-name.tsx";
 import { Figure } from "../parts/figure.tsx";
@@ -56,7 +56,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   if (!pages.hasMore && runs.every(({ turns }) => turns === 0)) return <FirstSteps />;
   const { working, medianMs } = summarize(runs, actors.value);
   const failures = toFailures(failed.runs ?? []);
-  const failedCount = failures.reduce((sum, { count }) => sum + count, 0);
+  const failedCount = lastDay?.turns.error ?? 0;
   const asked = inboxItems(waits, held);
   return (
     <div class="page overview">
@@ -68,15 +68,14 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
           {working.toLocaleString()}
         </Figure>
         <Figure name="Waiting for you" href="#/inbox" tone={asked.length > 0 ? "waiting" : undefined}>
-          {asked.length}
+          {openCount(waits, held)}
         </Figure>
         <Figure
           name="Failed in a day"
-          href="#/runs?state=failed&since=day"
+          href="#/statistics?view=failures"
           tone={failedCount > 0 ? "failed" : undefined}
         >
-          {failedCount}
-          {failed.hasMore && "+"}
+          {lastDay === undefined ? "–" : failedCount.toLocaleString()}
         </Figure>
         <Figure name="Median turn" note={`of the last ${runs.length}`}>
           {medianMs === undefined ? "–" : duration(medianMs)}
@@ -125,7 +124,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
           )}
           {asked.length > SHOWN && (
             <p>
-              <a href="#/inbox">All {asked.length} →</a>
+              <a href="#/inbox">All {openCount(waits, held)} →</a>
             </p>
           )}
         </section>
@@ -133,9 +132,10 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
           <h2>
             <a href="#/runs?state=failed&since=day">Failures of the last day</a>
           </h2>
-          {failures.length === 0 ? (
-            <p class="second">No turn has failed.</p>
-          ) : (
+          {failed.error !== undefined && <RefusalNote error={failed.error} />}
+          {failed.runs?.length === 0 && <p class="second">No turn has failed.</p>}
+          {failed.hasMore && <p class="second">Of the newest {failed.runs?.length} runs that have failed.</p>}
+          {failures.length > 0 && (
             <ul class="list">
               {failures.slice(0, SHOWN).map((failure) => (
                 <li key={`${failure.agent} ${failure.code} ${failure.message}`}>

@@ -47,6 +47,13 @@ describe("what a form draws for a schema", () => {
     expect(toShape(both, both)).toMatchObject({ fields: [{ key: "a", isRequired: true }, { key: "b" }] });
   });
 
+  test("a field of several lines for a text that may be long, and for one with a media type", () => {
+    const isLong = (more: object): unknown => toShape({ type: "string", ...more }, {});
+    expect(isLong({ maxLength: 20 })).toMatchObject({ isLong: false });
+    expect(isLong({ maxLength: 2_000 })).toMatchObject({ isLong: true });
+    expect(isLong({ contentMediaType: "text/plain" })).toMatchObject({ isLong: true });
+  });
+
   test("limits are said in words", () => {
     const schema = z.toJSONSchema(z.number().positive().max(10));
     expect(toLimits(schema, schema)).toBe("> 0, ≤ 10");
