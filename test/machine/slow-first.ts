@@ -2,7 +2,7 @@ import { BaseSequencer } from "vitest/node";
 import type { TestSpecification } from "vitest/node";
 
 /**
- * Starts the files first whose tests start processes and wait for them. They are short and take long, and Vitest starts
+ * Starts the files first whose tests wait for processes, databases or the disk. They are short and take long, and Vitest starts
  * the largest files first as long as it has not measured them; then the last ones run alone, with an idle processor.
  */
 export class SlowFirst extends BaseSequencer {
@@ -13,5 +13,5 @@ export class SlowFirst extends BaseSequencer {
 }
 
 function isSlow({ moduleId }: TestSpecification): boolean {
-  return /\/test\/(?:cli|cluster|docs|faults|node|simulation)\//.test(moduleId);
+  return /\/test\/(?:cli|cluster|docs|faults|node|simulation|storage)\//.test(moduleId);
 }
