@@ -1,11 +1,11 @@
-import { readdir } from "node:fs/promises";
-import { basename, join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentError } from "../errors.ts";
 import { exportedAgents, exportedList, exportedTopics } from "../node/versions/exported-agents.ts";
 import type { Agent, Messages } from "../runtime/agent/agent.ts";
 import type { Topic } from "../runtime/agent/topic.ts";
 import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
+import { listAgentFiles } from "./agent-files.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { toThrownText as toStack } from "./thrown-text.ts";
 
@@ -97,11 +97,6 @@ export async function loadAgentFile(path: string): Promise<readonly Agent[]> {
   return exportedAgents(await load(path));
 }
 
-/** Says that an agent file exports no agent, and what to do. */
-export function toNoAgent(file: string): string {
-  return `${relative("", file)} exports no agent; export one, or rename it to _${basename(file)} if it is not to have one`;
-}
-
 /** Checks what the runtime would refuse after a restart, for example two uses of one name. */
 function check(agents: readonly Agent[], topics: readonly Topic<Messages>[]): AgentDirectory {
   try {
@@ -115,30 +110,6 @@ function check(agents: readonly Agent[], topics: readonly Topic<Messages>[]): Ag
     );
   }
 }
-
-/** The error for an unreadable directory of agents. */
-export function toUnreadable(directory: string, cause: unknown): Exit {
-  return new Exit(
-    EXIT.usage,
-    `cannot read the directory ${resolve(directory)}: ${(cause as NodeJS.ErrnoException).code}`,
-    "npx troupe init creates a project; --agents names another directory",
-  );
-}
-
-/** The agent files of a directory, sorted by name. */
-export async function listAgentFiles(directory: string): Promise<string[]> {
-  try {
-    const entries = await readdir(directory, { withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isFile() && AGENT_FILE.test(entry.name))
-      .map(({ name }) => name)
-      .sort();
-  } catch (cause) {
-    throw toUnreadable(directory, cause);
-  }
-}
-
-const AGENT_FILE = /^[^._].*(?<!\.d|\.test|\.spec)\.[cm]?[jt]s$/;
 
 async function load(file: string): Promise<Record<string, unknown>> {
   try {

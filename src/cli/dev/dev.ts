@@ -5,7 +5,7 @@ import { printBanner } from "../serve/banner.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isInstance } from "../../errors.ts";
 import { ENV_FILE, readEnvFile } from "./env-file.ts";
-import { toNoAgent, toUnreadable } from "../load-agents.ts";
+import { toNoAgent, toUnreadable } from "../agent-files.ts";
 import { createLog } from "../print/log.ts";
 import type { Facts } from "../print/log.ts";
 import { stdout } from "../print/terminal.ts";

@@ -7,7 +7,8 @@ import type { Finding } from "./finding.ts";
 import { checkModel, checkNode, checkPackages } from "./machine.ts";
 import { checkServer } from "./server.ts";
 import type { Exit } from "../exit.ts";
-import { listAgentFiles, loadAgentFile, loadAgents } from "../load-agents.ts";
+import { listAgentFiles } from "../agent-files.ts";
+import { loadAgentFile, loadAgents } from "../load-agents.ts";
 import { toFinding, toWarning } from "./finding.ts";
 import {
   checkPostgresListening,
