@@ -3,6 +3,9 @@ import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { createIndexQueries } from "../../../src/storage/sql/queries.ts";
+import { createSchema } from "../../../src/storage/sqlite/format/schema.ts";
+import { SQLITE } from "../../../src/storage/sqlite/reader/dialect.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { accepted, asRequestId, asRunId, row } from "../../../src/testing/event-log/subject.ts";
 
@@ -36,4 +39,13 @@ test("an output is found whose words were due before its commit was acknowledged
   await Promise.all([appended, indexed]);
   const { runs } = await log.list({ limit: 3, text: "157 metres" });
   expect(runs.map(({ runId }) => runId)).toEqual(["run-a"]);
+});
+
+test("a search looks only at the chunks whose words are not written yet", () => {
+  using database = new DatabaseSync(":memory:");
+  createSchema(database);
+  const { text, values } = createIndexQueries(SQLITE).dueTexts({ limit: 50 }, 501);
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values.map(String));
+  const steps = plan.map(({ detail }) => String(detail)).filter((detail) => detail.includes(" chunk"));
+  expect(steps).toEqual(["SEARCH chunk USING INTEGER PRIMARY KEY (rowid>?)"]);
 });

@@ -93,7 +93,8 @@ export const SQLITE: SqlDialect = {
   text: {
     isDue: `coalesce((SELECT seq FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1), 0) >
       (SELECT seq FROM text_place) OR EXISTS (SELECT 1 FROM text_due WHERE text_due.rid = run.rid)`,
-    due: `(SELECT DISTINCT rid FROM chunk WHERE seq > (SELECT seq FROM text_place)
+    // Not by the index of the runs, which would give them in order: all of it would be read.
+    due: `(SELECT DISTINCT rid FROM chunk NOT INDEXED WHERE seq > (SELECT seq FROM text_place)
       UNION SELECT rid FROM text_due) CROSS JOIN run USING (rid)`,
     // So many chunks would have to be read to know which runs are due.
     isBehind:
