@@ -294,6 +294,12 @@ test("waits have the agents of their runs, also those that a node of schema 16 h
   const next = await log.append(cursor, hidden);
   await log.append(next, { events: [], records: [], run: { ...row(), agent: "cook" } });
   expect(await waiting("cook")).toEqual(["copy", "other"]);
+
+  // The rows of a copied shard come in any order.
+  await query(
+    `INSERT INTO ${schema}.wait (run, id, request, opened_at, agent) VALUES ('late', 1, 'req_late', 1, 'cook')`,
+  );
+  expect(await waiting("cook")).toEqual(["copy", "late", "other"]);
 });
 
 test(

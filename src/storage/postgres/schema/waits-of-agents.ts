@@ -9,7 +9,8 @@ CREATE INDEX wait_agent ON troupe.wait (agent, opened_at, run, id);
 
 CREATE FUNCTION troupe.wait_opened_1() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  NEW.agent := (SELECT agent FROM troupe.run WHERE id = NEW.run);
+  -- A row that is copied to another database can come before its run.
+  NEW.agent := coalesce((SELECT agent FROM troupe.run WHERE id = NEW.run), NEW.agent);
   RETURN NEW;
 END $$;
 CREATE TRIGGER wait_opened BEFORE INSERT ON troupe.wait FOR EACH ROW EXECUTE FUNCTION troupe.wait_opened_1();
