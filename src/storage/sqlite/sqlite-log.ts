@@ -86,6 +86,7 @@ export function sqliteLog(
   const claims = new Claims<ClaimedRun>();
   const ask = <Answer>(query: SqlQuery<Answer>): Answer => reader.ask((tables) => tables.answer(query));
   const statisticsReader = new ReaderClient(join(directory, "log.db"));
+  const namesReader = new ReaderClient(join(directory, "log.db"));
   const { search, wordsOf } = createWordSearch({ queries: QUERIES, ask, read });
   const index = createRunIndex({ queries: QUERIES, claims, ask, search });
   const indexer = new BackgroundIndexer(indexTexts);
@@ -124,8 +125,9 @@ export function sqliteLog(
 
   /** Looks for names of older runs that are not found, and writes nothing more if there is one. */
   async function checkNames(last: number): Promise<void> {
-    const fault = await findLostName(last, (query) => statisticsReader.ask(query));
+    const fault = await findLostName(last, (query) => namesReader.ask(query));
     if (fault !== undefined) writer.refuse(fault);
+    await namesReader.close();
   }
 
   /** The newest hour that turns or completions have ended in. */
@@ -345,7 +347,7 @@ export function sqliteLog(
   }
 
   async function close(): Promise<void> {
-    await Promise.all([indexer.close(), summer.close(), statisticsReader.close()]);
+    await Promise.all([indexer.close(), summer.close(), statisticsReader.close(), namesReader.close()]);
     await writer.close();
     reader.close();
     unlock();
