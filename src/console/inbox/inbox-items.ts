@@ -27,7 +27,7 @@ export function isSelected({ agent, approvers }: InboxItem, filter: InboxFilter)
   return isFor && (filter.agent === "" || agent === filter.agent);
 }
 
-/** How many wait for a person: `100+` if there are more than were read. */
+/** How many wait for a person: with a plus if as many were read as are read at most, because there can be more. */
 export function openCount(
   { length: open }: readonly unknown[],
   { length: held }: readonly unknown[],
