@@ -59,3 +59,30 @@ test("a list is followed again after a refusal that ends", async ({ skip }) => {
   await server.start("echo", "after the refusal", { wait: "completed" });
   await page.getByText("after the refusal").first().waitFor();
 });
+
+test("the rows of a long list are there before they are counted, and another filter cancels the count", async ({
+  skip,
+}) => {
+  const many = Array.from({ length: 101 }, () => server.start("echo", "one of many"));
+  await Promise.all(many);
+  await using tab = await open(skip, server.url);
+  const { page } = tab;
+  const counting = Promise.withResolvers<void>();
+  let isHeld = true;
+  await page.route(/agent=echo.*total=true/, async (route) => {
+    if (isHeld) return counting.resolve();
+    return route.continue();
+  });
+  await page.evaluate('location.hash = "#/runs?agent=echo"');
+  const rows = page.getByRole("list", { name: "Runs" });
+  await rows.getByText("one of many").first().waitFor();
+  await page.getByText("100+ runs", { exact: true }).waitFor();
+  await counting.promise;
+  isHeld = false;
+  const canceled = page.waitForEvent("requestfailed", (request) => request.url().includes("total=true"));
+  await Promise.all([canceled, page.getByLabel("State").selectOption("failed")]);
+  await page.getByText("No run fits the filter.").waitFor();
+  expect(await page.getByRole("status").filter({ hasText: "0 runs" }).textContent()).toBe("0 runs");
+  await page.getByLabel("State").selectOption("");
+  await page.getByText(/^1\d\d runs$/).waitFor();
+});

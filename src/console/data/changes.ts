@@ -4,15 +4,16 @@ import type { PageServer } from "./page-server.ts";
 
 /**
  * Calls `reload` when runs have changed that `concerns` selects, and when the connection is a new one, at most once a
- * second.
+ * second, and after a longer pause where there is one.
  */
 export function useRunChanges(
   server: PageServer,
   reload: () => void,
   concerns: (row: RunChange) => boolean = () => true,
+  pauseMs: () => number = () => 0,
 ): void {
-  const newest = useRef(concerns);
-  newest.current = concerns;
+  const newest = useRef({ concerns, pauseMs });
+  newest.current = { concerns, pauseMs };
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isDue = false;
@@ -20,13 +21,16 @@ export function useRunChanges(
       isDue = timer !== undefined;
       if (isDue) return;
       reload();
-      timer = setTimeout(() => {
-        timer = undefined;
-        if (isDue) read();
-      }, PAUSE_MS);
+      timer = setTimeout(
+        () => {
+          timer = undefined;
+          if (isDue) read();
+        },
+        Math.max(PAUSE_MS, newest.current.pauseMs()),
+      );
     };
     const stop = server.watch((rows) => {
-      if (rows === undefined || rows.some(newest.current)) read();
+      if (rows === undefined || rows.some(newest.current.concerns)) read();
     });
     return () => {
       stop();

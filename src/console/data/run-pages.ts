@@ -5,6 +5,7 @@ import { nextQuery } from "../../client/wire/wire.ts";
 import type { QueryParameters } from "../../client/wire/wire.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useRunChanges } from "./changes.ts";
+import { useResource } from "./resource.ts";
 import type { PageServer } from "./page-server.ts";
 
 /** A list of runs that is read page by page as far as a person looks. */
@@ -17,8 +18,6 @@ export interface RunPages {
   readonly hasMore: boolean;
   /** How far the list has been searched, if many pages had nothing: `goOn` reads more then, `more` does not. */
   readonly searchedTo: string | undefined;
-  /** The number of all runs of the list; absent where the server does not count them. */
-  readonly total: number | undefined;
   /** Whether `runs` are those of other filters than the ones asked for. */
   readonly isStale: boolean;
   /** Reads the next page, unless one is being read. */
@@ -31,7 +30,6 @@ interface Read {
   readonly key: string;
   readonly runs: readonly RunSummary[];
   readonly next: string | undefined;
-  readonly total: number | undefined;
   /** How many pages in a row, the newest last, had no run although there is a next one. */
   readonly empty: number;
 }
@@ -56,13 +54,11 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
         const { json, headers } = await server.ask("GET", "/runs", { query: page, signal: stop.signal });
         const runs = json as readonly RunSummary[];
         const next = nextQuery(headers).get("cursor") ?? undefined;
-        const total = headers.get("total-count");
         const before = newest.current?.key === key ? newest.current : undefined;
-        const count = total === null ? before?.total : Number(total);
         const isBehind = cursor !== undefined;
         const emptyBefore = before?.empty ?? 0;
         const empty = runs.length > 0 ? 0 : isBehind || before === undefined ? emptyBefore + 1 : emptyBefore;
-        setRead({ key, total: count, empty, ...merge(before, runs, next, isBehind) });
+        setRead({ key, empty, ...merge(before, runs, next, isBehind) });
         setError(undefined);
       } catch (thrown) {
         if (!stop.signal.aborted) setError(toAgentError(thrown));
@@ -97,7 +93,6 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
       error,
       hasMore: read?.next !== undefined,
       searchedTo: read && read.empty > 0 && read.empty % MOST_EMPTY === 0 ? timeOf(read.next) : undefined,
-      total: read?.total,
       isStale: read !== undefined && read.key !== key,
       more,
       goOn,
@@ -106,6 +101,46 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
     [read, error, key, more, goOn, reload],
   );
 }
+
+/**
+ * The number of the runs that a query selects, with a plus while there are more than were read and the server has not counted
+ * them. It counts in a request of its own, behind the first page, because a count reads all of the runs and the page only its own.
+ */
+export function useRunCount(
+  server: PageServer,
+  query: QueryParameters,
+  { runs, hasMore, isStale }: RunPages,
+): string | undefined {
+  const tookMs = useRef(0);
+  const isCounted = hasMore && !isStale && SEARCHED.every((name) => query[name] === undefined);
+  const key = JSON.stringify([server.url, query, isCounted]);
+  const { value, reload } = useResource(key, async (signal) => {
+    if (!isCounted) return { key, total: undefined };
+    const startedAt = performance.now();
+    const { headers } = await server.ask("GET", "/runs", {
+      query: { ...query, limit: 1, total: true },
+      signal,
+    });
+    tookMs.current = performance.now() - startedAt;
+    const total = headers.get("total-count");
+    return { key, total: total === null ? undefined : Number(total) };
+  });
+  useRunChanges(server, reload, undefined, () => tookMs.current * COUNT_PAUSES);
+  const total = value?.key === key ? value.total : undefined;
+  /** Of the list before, as long as that one is shown. */
+  const shown = useRef<string>(undefined);
+  if (runs !== undefined && !isStale) {
+    const isOpen = hasMore && total === undefined;
+    shown.current = `${(hasMore ? (total ?? runs.length) : runs.length).toLocaleString()}${isOpen ? "+" : ""}`;
+  }
+  return shown.current;
+}
+
+/** What runs are searched by. The server counts those of other lists alone. */
+const SEARCHED = ["q", "finish_reason", "error_code", "updated_after", "metadata"];
+
+/** So many times as long as a count took the page waits before the next one: most of the time the server does something else. */
+const COUNT_PAUSES = 10;
 
 const PAGE = 100;
 

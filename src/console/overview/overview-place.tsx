@@ -5,7 +5,7 @@ import type { RunSummary } from "../../protocol/answers/status.ts";
 import type { StatisticsRow } from "../../protocol/answers/statistics.ts";
 import { useConsole } from "../app/context.ts";
 import { useRunChanges } from "../data/changes.ts";
-import { hoursAgo, useRunPages } from "../data/run-pages.ts";
+import { hoursAgo, useRunCount, useRunPages } from "../data/run-pages.ts";
 import type { WaitEvent } from "../data/waits.ts";
 import { inboxItems, openCount } from "../inbox/inbox-items.ts";
 import { useResource } from "../data/resource.ts";
@@ -34,6 +34,7 @@ interface OverviewPlaceProps {
 export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VNode {
   const { server } = useConsole();
   const pages = useRunPages(server, NEWEST);
+  const count = useRunCount(server, NEWEST, pages);
   const failed = useRunPages(server, { ...FAILED, updated_after: hoursAgo(DAY_HOURS) });
   const links = useResource(`${server.url} links`, (signal) => readAgentLinks(server, signal));
   const actors = useResource(`${server.url} actors`, (signal) => readActors(server, signal));
@@ -42,7 +43,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   const sums = useResource(`${server.url} sums`, (signal) => readSums(server, "agent", RANGES[0], signal));
   useRunChanges(server, sums.reload);
   const lastDay = sums.value?.total;
-  const { runs, total, error } = pages;
+  const { runs, error } = pages;
   if (runs === undefined) {
     return error === undefined ? (
       <div class="page" aria-busy="true" />
@@ -87,7 +88,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
           {lastDay === undefined ? "–" : knownSpend(lastDay)}
         </Figure>
         <Figure name="All runs" href="#/runs">
-          {(total ?? runs.length).toLocaleString()}
+          {count}
         </Figure>
       </dl>
       <div class="overview-grid">
@@ -162,7 +163,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   );
 }
 
-const NEWEST = { total: true } as const;
+const NEWEST = {} as const;
 const FAILED = { finish_reason: "error", status: "idle" } as const;
 const DAY_HOURS = 24;
 const AGAIN_MS = 2_000;

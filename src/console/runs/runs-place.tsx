@@ -2,8 +2,7 @@ import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { QueryParameters } from "../../client/wire/wire.ts";
 import { useConsole } from "../app/context.ts";
-import { hoursAgo, useRunPages } from "../data/run-pages.ts";
-import type { RunPages } from "../data/run-pages.ts";
+import { hoursAgo, useRunCount, useRunPages } from "../data/run-pages.ts";
 import { readAgentNames } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
 import { Command } from "../parts/copy.tsx";
@@ -22,7 +21,9 @@ type RunsAddress = ConsolePlace & { readonly name: "runs" };
 /** All runs, the newest first, as far as a person scrolls. The filters are in the address. */
 export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
   const { server } = useConsole();
-  const pages = useRunPages(server, toQuery(place));
+  const query = toQuery(place);
+  const pages = useRunPages(server, query);
+  const count = useRunCount(server, query, pages);
   const { runs, error } = pages;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const isFiltered = Object.values(place.query).some((value) => value !== "");
@@ -38,8 +39,8 @@ export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
     <div class="page runs-page">
       <div class="heading">
         <h1 tabIndex={-1}>Runs</h1>
-        <span class="second number" role="status">
-          {toCount(pages)}
+        <span class={pages.isStale ? "count second number stale" : "count second number"} role="status">
+          {count !== undefined && `${count} ${count === "1" ? "run" : "runs"}`}
         </span>
         <SavedViews place={place} />
       </div>
@@ -88,14 +89,6 @@ export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
   );
 }
 
-/** `12,345 runs`; without a total, how many are read so far. */
-function toCount({ runs, total, hasMore, isStale }: RunPages): string {
-  if (runs === undefined || isStale) return "";
-  const count = total ?? runs.length;
-  const word = count === 1 && !hasMore ? "run" : "runs";
-  return `${count.toLocaleString()}${total === undefined && hasMore ? "+" : ""} ${word}`;
-}
-
 function toQuery({ query }: RunsAddress): QueryParameters {
   const { agent, state = "", q, error, since, meta, order, owner } = query;
   const hours = SINCE[since ?? ""];
@@ -108,7 +101,6 @@ function toQuery({ query }: RunsAddress): QueryParameters {
     updated_after: hours === undefined ? undefined : hoursAgo(hours),
     metadata: name && value ? `${name}=${value}` : undefined,
     order: order || undefined,
-    total: true,
     ...FILTERS[state],
   };
 }
