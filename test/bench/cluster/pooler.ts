@@ -35,7 +35,7 @@ export async function startPooler(program: string, { directory }: PostgresServer
     "default_pool_size = 20",
     "query_timeout = 15",
     "server_login_retry = 1",
-    "max_client_conn = 200",
+    "max_client_conn = 1000",
     "ignore_startup_parameters = extra_float_digits",
   ];
   writeFileSync(config, `${lines.join("\n")}\n`);

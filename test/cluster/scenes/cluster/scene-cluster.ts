@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { PostgresConnection, PostgresLog } from "troupe/postgres";
 import type { Event } from "../../../../src/protocol/events/events.ts";
+import { forEachConcurrent } from "../../../../src/shared/map-concurrent.ts";
 import { createRandom } from "../../../../src/testing/event-log/random.ts";
 import type { History, RunHistory } from "../../../faults/checks/read-history.ts";
 import { readLog } from "../../../faults/checks/read-history.ts";
@@ -136,8 +137,8 @@ export class SceneCluster implements AsyncDisposable {
 
   /** Starts nodes until there are as many as at the start. */
   async restore(): Promise<void> {
-    const lacking = Math.max(0, this.#nodeCount - this.nodes.length);
-    await Promise.all(Array.from({ length: lacking }, () => this.startNode()));
+    const lacking = Array.from({ length: Math.max(0, this.#nodeCount - this.nodes.length) });
+    await forEachConcurrent(lacking, STARTED_AT_ONCE, () => this.startNode());
   }
 
   /**
@@ -224,6 +225,9 @@ export class SceneCluster implements AsyncDisposable {
     }
   }
 }
+
+/** How many nodes start at once: each has a time to be ready in, and a start keeps a core busy. */
+const STARTED_AT_ONCE = 4;
 
 /** When the runtime ended asks of actors that waited for each other, in milliseconds since 1970. */
 function brokenCycles(runs: ReadonlyMap<string, RunHistory>): readonly number[] {
