@@ -14,7 +14,7 @@ import { createIndexQueries } from "../sql/queries.ts";
 import type { SqlQuery } from "../sql/query.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { statisticsAnswers } from "../sql/statistics.ts";
-import { createWordSearch } from "../sql/word-search.ts";
+import { createWordSearch, wordsChangedBy } from "../sql/word-search.ts";
 import { BackgroundIndexer } from "../sql/background-indexer.ts";
 import { auditIn, findAgents } from "./audit.ts";
 import { spendingIn } from "./spending.ts";
@@ -209,6 +209,7 @@ export async function logIn(
           if (count > 0) cache.add(run.runId, run.head - count + 1, batch.events, encoded.body.length);
           resolve({ runId: run.runId, epoch: run.epoch, head: run.head, records: run.records });
           wakeLater(run);
+          indexer.wake(wordsChangedBy(batch));
           if (batch.alias?.from !== undefined) wakeLater({ runId: batch.alias.from, epoch: 0 });
         } else {
           // After a conflict or a move the owner can continue; after anything else the claim is lost or its state unknown.
@@ -283,7 +284,6 @@ export async function logIn(
       const changes = changed;
       changed = [];
       for (const change of changes) tails.wake(change.runId);
-      indexer.wake();
       channel.tell(changes);
     });
   }

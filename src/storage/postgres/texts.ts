@@ -8,18 +8,18 @@ import type { Database } from "./connection/database.ts";
  * stays due. An append waits for the last statement at most.
  */
 export async function indexTexts(database: Database, wordsOf: WordSearch["wordsOf"]): Promise<IndexProgress> {
-  const written = await database.background(async ({ query }) => {
+  const { taken, written } = await database.background(async ({ query }) => {
     const due = await query<Due>(TAKE, [TAKEN]);
-    if (due.length === 0) return 0;
+    if (due.length === 0) return { taken: 0, written: 0 };
     const words = await wordsOf(due.map(({ run }) => run));
     const items = due.flatMap(({ run, appends }) => {
       const made = words.get(run);
       return made?.isWhole === true ? [[run, appends, made.words]] : [];
     });
     const [done] = await query<{ readonly count: number }>(WRITE, [JSON.stringify(items)]);
-    return done?.count ?? 0;
+    return { taken: due.length, written: done?.count ?? 0 };
   });
-  if (written > 0) return "more";
+  if (taken === TAKEN && written > 0) return "more";
   const [row] = await database.ask<{ readonly due: boolean }>(ARE_DUE);
   return row?.due === true ? "later" : "done";
 }

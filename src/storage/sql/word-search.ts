@@ -1,4 +1,5 @@
 import type { EventLog } from "../../ports/event-log.ts";
+import type { Batch } from "../../ports/log-batch.ts";
 import type { RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
 import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
@@ -135,6 +136,11 @@ export function createWordSearch({ queries, ask, read }: WordSearchOptions): Wor
   }
 
   return { search, wordsOf: makeWords };
+}
+
+/** How many runs may have other words after a batch. */
+export function wordsChangedBy({ run, base, alias }: Batch): number {
+  return ((run ?? base ?? alias) === undefined ? 0 : 1) + (alias?.from === undefined ? 0 : 1);
 }
 
 interface Walk {

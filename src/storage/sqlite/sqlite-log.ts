@@ -21,7 +21,7 @@ import { encodeAudit, encodeSpent, encodeStatistics } from "../sql/changes.ts";
 import { advance, Claims, startOfBatch } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { statisticsAnswers } from "../sql/statistics.ts";
-import { createWordSearch } from "../sql/word-search.ts";
+import { createWordSearch, wordsChangedBy } from "../sql/word-search.ts";
 import type { SqlQuery } from "../sql/query.ts";
 import type { IndexProgress } from "../sql/background-indexer.ts";
 import { BackgroundIndexer } from "../sql/background-indexer.ts";
@@ -107,7 +107,6 @@ export function sqliteLog(
         const runIds = appended;
         appended = [];
         for (const runId of runIds) tails.wake(runId);
-        if (runIds.length > 0) indexer.wake();
       },
       onChunked,
       onRecovered() {
@@ -150,7 +149,7 @@ export function sqliteLog(
       return made === undefined ? [] : [[rid, made.words] as const];
     });
     await change({ type: "texts", texts, seq: due.seq, n: due.n });
-    return "more";
+    return due.isAll ? "done" : "more";
   }
 
   /** Sums up the next hours of the statistics. */
@@ -224,6 +223,7 @@ export function sqliteLog(
       // It has what is before the base.
       if (batch.base) cache.drop(run.runId);
       if (batch.alias?.from !== undefined) appended.push(batch.alias.from);
+      indexer.wake(wordsChangedBy(batch));
       return { runId: run.runId, epoch: cursor.epoch, head: run.head, records: run.records };
     });
   }
