@@ -42,11 +42,13 @@ test("spend is shown by agent, model, owner and hour, and an unknown cost is cal
   const { page } = tab;
   const table = (name: string) => page.getByRole("region", { name });
   await table("By model").getByText("No model was asked in this time.").waitFor();
+  expect(await page.getByRole("link", { name: "Ask an agent →" }).getAttribute("href")).toBe("#/agents");
 
   await server.start("desk", "hello", { wait: "completed" });
   await server.start("desk", "free", { wait: "completed" });
   await page.reload();
   await table("By agent").getByRole("row", { name: "desk 2 120 $1.25 + unknown" }).waitFor();
+  expect(await page.getByRole("link", { name: "Ask an agent →" }).count()).toBe(0);
   await table("By model").getByRole("row", { name: "meter 1 60 $1.25" }).waitFor();
   await table("By model").getByRole("row", { name: "unpriced 1 60 unknown" }).waitFor();
   await table("By hour").getByText("$1.25 + unknown").waitFor();

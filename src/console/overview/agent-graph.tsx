@@ -8,12 +8,17 @@ import type { ActorFacts } from "../data/actors.ts";
 import type { AgentLink, AgentLinks } from "./agent-links.ts";
 
 interface AgentGraphProps {
-  readonly links: AgentLinks;
+  /** Absent until they are read: this part of the page is loaded meanwhile. */
+  readonly links: AgentLinks | undefined;
   readonly actors: readonly ActorFacts[];
 }
 
 /** The agents that work with others, drawn with who calls whom; those that work alone stand below. */
-export function AgentGraph({ links: { agents, links }, actors }: AgentGraphProps): VNode {
+export function AgentGraph({ links, actors }: AgentGraphProps): VNode {
+  return links === undefined ? <div aria-busy="true" /> : <Links {...links} actors={actors} />;
+}
+
+function Links({ agents, links, actors }: AgentLinks & Pick<AgentGraphProps, "actors">): VNode {
   const isNarrow = useMedia("(max-width: 759px)");
   const drawing = useMemo(() => place(links, isNarrow ? "TB" : "LR"), [links, isNarrow]);
   const working = new Map<string, number>();

@@ -95,7 +95,9 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
         <section aria-label="Agents" class="panel graph-panel">
           <h2>Who works with whom</h2>
           {links.error !== undefined && <RefusalNote error={links.error} />}
-          {links.value !== undefined && <GraphPart links={links.value} actors={actors.value ?? []} />}
+          {(links.error === undefined || links.value !== undefined) && (
+            <GraphPart links={links.value} actors={actors.value ?? []} />
+          )}
         </section>
         <section aria-label="Open questions" class="panel questions-panel">
           <h2>

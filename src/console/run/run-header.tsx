@@ -91,32 +91,34 @@ export function RunHeader({
 
   return (
     <header class="run-header">
-      <h1 tabIndex={-1} class="one-line" dir="auto" title={asked}>
-        {asked === "" ? "…" : asked}
-      </h1>
-      {agent !== "" && <AgentName name={agent} isLink />}
-      {state !== undefined && <State {...state} />}
-      {view.stopped !== undefined && (
-        <span title={view.stopped.error?.message}>
-          <State name="held" word={`stopped ${momentTime(view.stopped.since)}`} />
+      <div class="run-facts">
+        <h1 tabIndex={-1} class="one-line" dir="auto" title={asked}>
+          {asked === "" ? "…" : asked}
+        </h1>
+        {agent !== "" && <AgentName name={agent} isLink />}
+        {state !== undefined && <State {...state} />}
+        {view.stopped !== undefined && (
+          <span title={view.stopped.error?.message}>
+            <State name="held" word={`stopped ${momentTime(view.stopped.since)}`} />
+          </span>
+        )}
+        {queued > 0 && <State name="queued" word={`${queued} queued`} />}
+        {!isReading && (
+          <span class="facts-line second number">
+            {view.turns.length === 1 ? "1 turn" : `${view.turns.length} turns`}, {timesText(view)}
+            {tokens !== "" && `, ${tokens}`}
+          </span>
+        )}
+        <span class="run-id second">
+          <code class="one-line" title={runId}>
+            {runId}
+          </code>
+          <Copy text={runId} name="the id of the run" />
         </span>
-      )}
-      {queued > 0 && <State name="queued" word={`${queued} queued`} />}
-      {!isReading && (
-        <span class="facts-line second number">
-          {view.turns.length === 1 ? "1 turn" : `${view.turns.length} turns`}, {timesText(view)}
-          {tokens !== "" && `, ${tokens}`}
-        </span>
-      )}
-      <span class="run-id second">
-        <code class="one-line" title={runId}>
-          {runId}
-        </code>
-        <Copy text={runId} name="the id of the run" />
-      </span>
-      {turn !== undefined && (
-        <TraceId runId={isTakenOver ? origin.run_id : runId} turn={turn} url={offers?.trace_url} />
-      )}
+        {turn !== undefined && (
+          <TraceId runId={isTakenOver ? origin.run_id : runId} turn={turn} url={offers?.trace_url} />
+        )}
+      </div>
       <div class="end">
         {offers?.data_sets !== undefined && view.turns.some(({ phase }) => phase === "ended") && (
           <AddToDataSet class="button" runIds={[runId]} known={offers.data_sets} offered={agent} />

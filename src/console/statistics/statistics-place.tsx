@@ -14,7 +14,7 @@ import { EvaluationView } from "./evaluation-view.tsx";
 import { FailuresView } from "./failures-view.tsx";
 import { LatencyView } from "./latency-view.tsx";
 import { SpendView } from "./spend-view.tsx";
-import { RANGES, readSums } from "./statistics.ts";
+import { RANGES, readSums, totalCount } from "./statistics.ts";
 import type { RangeName, StatisticsRange, SumsProps } from "./statistics.ts";
 
 type StatisticsAddress = ConsolePlace & { readonly name: "statistics" };
@@ -104,6 +104,7 @@ function Sums({ view, range }: { readonly view: ViewName; readonly range: Statis
   if (value === undefined)
     return error === undefined ? <div aria-busy="true" /> : <RefusalNote error={error} />;
   const isStale = value.range !== range || error !== undefined;
+  const { turns, completions } = value.of(value.range.step).total;
   return (
     <>
       {error !== undefined && (
@@ -113,6 +114,11 @@ function Sums({ view, range }: { readonly view: ViewName; readonly range: Statis
         </>
       )}
       <div class={isStale ? "sums-body stale" : "sums-body"} aria-busy={value.range !== range}>
+        {totalCount(turns) + totalCount(completions) === 0 && (
+          <p class="nothing second">
+            Nothing was counted in this time. <a href="#/agents">Ask an agent →</a>
+          </p>
+        )}
         <View {...value} />
         <Since answer={value.of(value.range.step)} />
       </div>
