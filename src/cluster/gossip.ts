@@ -30,6 +30,9 @@ const TOLD_AT_ONCE = 3;
 /** The most suspects that are pinged in each round, beside the next node. */
 const MOST_SUSPECTS = 3;
 
+/** How long a node passes a rumor on, in milliseconds. It may stand still meanwhile, and what it knows become old. */
+const TOLD_MS = 10_000;
+
 /** The most rumors in a message. */
 const MOST_RUMORS = 30;
 
@@ -46,8 +49,8 @@ export class Gossip {
   /** The nodes that are pinged next. */
   #order: string[] = [];
   readonly #probed = new Set<string>();
-  /** What this node passes on, and with how many more messages. */
-  readonly #rumors = new Map<string, { readonly rumor: Rumor; left: number }>();
+  /** What this node passes on: since when, and with how many more pings that are answered. */
+  readonly #rumors = new Map<string, { readonly rumor: Rumor; readonly sinceMs: number; left: number }>();
   #isTelling = false;
   #isStopped = false;
 
@@ -89,7 +92,11 @@ export class Gossip {
   tell(rumor: Rumor): void {
     const peers = peersOf(this.#membership);
     this.#rumors.delete(rumor.node);
-    this.#rumors.set(rumor.node, { rumor, left: 3 * Math.ceil(Math.log2(peers.length + 2)) });
+    this.#rumors.set(rumor.node, {
+      rumor,
+      sinceMs: this.#options.environment.monotonic(),
+      left: 3 * Math.ceil(Math.log2(peers.length + 2)),
+    });
     if (rumor.state !== "alive") this.#tellSome();
   }
 
@@ -148,11 +155,12 @@ export class Gossip {
     const { transport, environment, learn } = this.#options;
     const { self, incarnation } = this.#membership;
     const sentMs = environment.monotonic();
+    const rumors = this.#rumorsFor(peer.node);
     const message = {
       from: self.node,
       to: peer.node,
       incarnation,
-      rumors: this.#rumorsFor(peer.node),
+      rumors,
       ...(of !== undefined && { of: { node: of.node, url: of.url } }),
     };
     try {
@@ -161,6 +169,7 @@ export class Gossip {
         await sendWithin(limit, transport, peer.url, gossipMessageToWire(message)),
       );
       if (this.#isStopped) return false;
+      this.#count(rumors);
       learn({ type: "told", rumors: answer.rumors });
       if (!answer.taken) return false;
       learn({ type: "acknowledged", node: peer.node, incarnation: answer.incarnation, sentMs });
@@ -184,15 +193,25 @@ export class Gossip {
 
   /** What a node is told: what is said about itself first. */
   #rumorsFor(node: string): readonly Rumor[] {
-    const first = rumorAbout(this.#membership, node, this.#options.environment.monotonic());
+    const now = this.#options.environment.monotonic();
+    const first = rumorAbout(this.#membership, node, now);
     const rumors = first === undefined ? [] : [first];
-    for (const [about, entry] of this.#rumors) {
+    for (const [about, { rumor, sinceMs }] of this.#rumors) {
       if (rumors.length >= MOST_RUMORS) break;
-      if (about !== node) rumors.push(entry.rumor);
-      entry.left -= 1;
-      if (entry.left === 0) this.#rumors.delete(about);
+      if (now - sinceMs > TOLD_MS) this.#rumors.delete(about);
+      else if (about !== node) rumors.push(rumor);
     }
     return rumors;
+  }
+
+  /** A ping has told these rumors, and was answered. An answer may not arrive, and a node that stands still answers nothing. */
+  #count(rumors: readonly Rumor[]): void {
+    for (const rumor of rumors) {
+      const entry = this.#rumors.get(rumor.node);
+      if (entry?.rumor !== rumor) continue;
+      entry.left -= 1;
+      if (entry.left === 0) this.#rumors.delete(rumor.node);
+    }
   }
 
   /** Some of several, at random. */

@@ -11,7 +11,7 @@ import {
   HEARTBEAT_MS,
   LEASE_MS,
   RARE_HEARTBEAT_MS,
-  hearsOfDoubt,
+  isDoubted,
   isInDoubt,
   lookMs,
   membershipView,
@@ -83,6 +83,8 @@ export class Heartbeat {
   #newest: Promise<boolean> = Promise.resolve(true);
   /** Whether `look` has requested a heartbeat that has not begun. It serves all calls of `look` before it begins. */
   #isLookWanted = false;
+  /** The same for a heartbeat that reads no rows. */
+  #isRenewalWanted = false;
   /** The owners of runs that were not in the rows, and those of them that were not there either when these were read again. */
   readonly #sought = new Set<string>();
   readonly #gone = new LruMap<string, true>(MOST_GONE);
@@ -272,10 +274,17 @@ export class Heartbeat {
 
   /** Sends a heartbeat after the one before it, and reads none of the others. */
   #renew(): void {
+    if (this.#options.directory.renew === undefined) {
+      this.look();
+      return;
+    }
+    if (this.#isRenewalWanted || this.#isLookWanted) return;
+    this.#isRenewalWanted = true;
     this.#newest = this.#newest.then(() => this.#renewNow());
   }
 
   async #renewNow(): Promise<boolean> {
+    this.#isRenewalWanted = false;
     if (this.#isStopped) return false;
     const sentMs = this.#begin();
     try {
@@ -316,6 +325,9 @@ export class Heartbeat {
       case "beat":
         this.look();
         return;
+      case "renew":
+        this.#renew();
+        return;
       default: {
         const never: never = action;
         return never;
@@ -349,7 +361,7 @@ export class Heartbeat {
     this.#learn({ type: "ticked" });
     // Without gossip it counts as lost as soon.
     if (!this.#isOver && this.#now - this.#sentMs > LEASE_MS) this.#learn({ type: "failed" });
-    const periodMs = hearsOfDoubt(this.#membership, this.#now) ? DOUBTED_HEARTBEAT_MS : RARE_HEARTBEAT_MS;
+    const periodMs = isDoubted(this.#membership, this.#now) ? DOUBTED_HEARTBEAT_MS : RARE_HEARTBEAT_MS;
     if (isInDoubt(this.#membership, this.#now)) this.look();
     else if (this.#isOver && this.#now - this.#sentMs >= periodMs) {
       if (this.#isLookDue) this.look();

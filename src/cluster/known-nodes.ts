@@ -25,11 +25,17 @@ const LOOK_MS = 60_000;
 /** After this time without an answered ping or heartbeat a node doubts that others reach it, in milliseconds. */
 const SILENT_MS = 1_000;
 
-/** The time between two heartbeats while some node is doubted by others, in milliseconds. */
+/** The time between two heartbeats of a node that is doubted by others, in milliseconds. */
 export const DOUBTED_HEARTBEAT_MS: number = 2 * HEARTBEAT_MS;
 
-/** How long the suspicion of another node counts, in milliseconds. It ends before with a denial or a death. */
+/** How long a suspicion counts that another node has told, in milliseconds. It ends before with a denial or a death. */
 const HEARSAY_MS = 5_000;
+
+/** How long this node counts as doubted after it was told so, in milliseconds: who still doubts it says so again. */
+const DOUBTED_MS: number = 2 * LEASE_MS;
+
+/** If others doubt more than this share of the nodes, the network may be split, and they may doubt this one too. */
+const SPLIT_SHARE = 0.1;
 
 /**
  * The state of a node, this one included. A node has a lease on its runs for `LEASE_MS` after each heartbeat; without a
@@ -80,6 +86,8 @@ export interface Membership {
   readonly contactMs: number;
   /** When this node was last seen to run. */
   readonly tickedMs: number;
+  /** When this node last heard that another one doubts it. */
+  readonly doubtedMs: number;
   /** How many pings were answered, perhaps over others, and how many nodes have begun not to answer. */
   readonly reached: number;
   readonly missed: number;
@@ -116,12 +124,15 @@ export interface KnownNode {
   readonly suspicion: Suspicion | undefined;
 }
 
-/** What follows from a fact: a node is dead, other nodes than before may own runs, others are to be told, or a heartbeat is due. */
+/**
+ * What follows from a fact: a node is dead, other nodes than before may own runs, others are to be told, or a heartbeat is due: to read the
+ * others (`beat`), or only to show that this one lives (`renew`).
+ */
 export type MembershipAction =
   | { readonly type: "dead"; readonly node: string }
   | { readonly type: "changed" }
   | { readonly type: "tell"; readonly rumor: Rumor }
-  | { readonly type: "beat" };
+  | { readonly type: "beat" | "renew" };
 
 /** A membership, and what follows from how it came to be. */
 export interface MembershipStep {
@@ -150,15 +161,25 @@ export function usesGossip(membership: Membership): boolean {
   return isRare(ownRow(membership));
 }
 
-/** Whether others doubt that a node lives. Perhaps it doubts this one as well, because they cannot reach each other. */
-export function hearsOfDoubt({ nodes }: Membership, now: number): boolean {
-  for (const known of nodes.values()) if (!known.isDead && isSuspected(known, now)) return true;
-  return false;
+/**
+ * Whether others may doubt that this node lives: one of them has said so, or they doubt so many that the network may be split. Then
+ * its heartbeats tell them that it does.
+ */
+export function isDoubted({ nodes, doubtedMs }: Membership, now: number): boolean {
+  if (now - doubtedMs <= DOUBTED_MS) return true;
+  let suspects = 0;
+  for (const known of nodes.values()) if (!known.isDead && isSuspected(known, now)) suspects += 1;
+  return suspects > SPLIT_SHARE * nodes.size;
 }
 
 /** Whether this node doubts that it, or another node, lives. Then the table of nodes decides, as without gossip. */
-export function isInDoubt({ steadySinceMs, contactMs, nodes }: Membership, now: number): boolean {
-  if (steadySinceMs === undefined || now - contactMs > SILENT_MS) return true;
+export function isInDoubt(membership: Membership, now: number): boolean {
+  const { steadySinceMs, contactMs } = membership;
+  return steadySinceMs === undefined || now - contactMs > SILENT_MS || doubtsOthers(membership);
+}
+
+/** Whether this node has not reached another one, which may still live. */
+export function doubtsOthers({ nodes }: Membership): boolean {
   for (const { suspicion, isDead } of nodes.values()) if (suspicion?.isOwn === true && !isDead) return true;
   return false;
 }

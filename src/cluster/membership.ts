@@ -53,6 +53,7 @@ export function initialMembership(self: NodePresence, gossipAbove: number = Infi
     incarnation: 0,
     contactMs: -Infinity,
     tickedMs: -Infinity,
+    doubtedMs: -Infinity,
     reached: 0,
     missed: 0,
   };

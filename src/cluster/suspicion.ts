@@ -2,7 +2,8 @@ import type { Rumor } from "./gossip-messages.ts";
 import {
   LATE_MS,
   LEASE_MS,
-  hearsOfDoubt,
+  doubtsOthers,
+  isDoubted,
   isRare,
   isSuspected,
   membershipView,
@@ -33,8 +34,8 @@ export interface Acknowledged {
 }
 
 /**
- * Takes the answer of a node as a lease. It is none for a node that does not reach the table of nodes, and none while some node is
- * doubted, because then the table decides.
+ * Takes the answer of a node as a lease. It is none for a node that does not reach the table of nodes, that doubts another one, or
+ * that others doubt, because then the table decides.
  */
 export function takeAnswer(
   before: Membership,
@@ -46,7 +47,8 @@ export function takeAnswer(
   const isNews = known !== undefined && !known.isDead && incarnation > known.incarnation;
   const heard = isNews ? withNode(before, { ...known, incarnation }) : before;
   const after = trust(heard, node, sentMs, now);
-  return hearsOfDoubt(before, now) ? still(after) : touch(before, after, sentMs, now);
+  const isLease = !doubtsOthers(before) && !isDoubted(before, now);
+  return isLease ? touch(before, after, sentMs, now) : still(after);
 }
 
 /**
@@ -105,18 +107,24 @@ export function tick(before: Membership, now: number): Membership {
   return { ...before, tickedMs: now, nodes, steadySinceMs };
 }
 
-/** Takes what other nodes tell. What is new here is passed on. */
+/**
+ * Takes what other nodes tell. What is new here is passed on. While this node stood still, a death may have become old: the dead may be
+ * back. So it is only a suspicion then.
+ */
 export function hearRumors(before: Membership, rumors: readonly Rumor[], now: number): MembershipStep {
+  const stoodStill = now - before.tickedMs > LATE_MS || membershipView(before, now) !== "steady";
   let after = before;
   const actions: MembershipAction[] = [];
-  for (const rumor of rumors) {
-    if (rumor.node === before.self.node) {
-      const denial = deny(after, rumor, now);
+  for (const told of rumors) {
+    if (told.node === before.self.node) {
+      const denial = deny(after, told, now);
       after = denial.membership;
       actions.push(...denial.actions);
       continue;
     }
-    const known = after.nodes.get(rumor.node);
+    const { node, incarnation } = told;
+    const rumor: Rumor = told.state === "dead" && stoodStill ? { state: "suspect", node, incarnation } : told;
+    const known = after.nodes.get(node);
     if (known === undefined) {
       if (rumor.state === "alive" || rumor.state === "back") actions.push({ type: "beat" });
       continue;
@@ -159,8 +167,10 @@ function hear(known: KnownNode, rumor: Rumor, now: number): KnownNode {
 }
 
 /** Tells that this node lives, if it reaches the table of nodes. */
-function deny(before: Membership, { state, incarnation: heard }: Rumor, now: number): MembershipStep {
-  if (before.steadySinceMs === undefined || state === "alive" || state === "back") return still(before);
+function deny(known: Membership, { state, incarnation: heard }: Rumor, now: number): MembershipStep {
+  if (state === "alive" || state === "back") return still(known);
+  const before = { ...known, doubtedMs: now };
+  if (before.steadySinceMs === undefined) return still(before);
   const { node } = before.self;
   const isNew = heard >= before.incarnation;
   const incarnation = isNew ? heard + 1 : before.incarnation;
@@ -170,7 +180,7 @@ function deny(before: Membership, { state, incarnation: heard }: Rumor, now: num
   const rumor = { state: hasLapsed ? ("back" as const) : ("alive" as const), node, incarnation };
   return {
     membership: { ...after, incarnation },
-    actions: [{ type: "tell", rumor }, ...(isNew ? [{ type: "beat" } as const] : [])],
+    actions: [{ type: "tell", rumor }, ...(isNew ? [{ type: "renew" } as const] : [])],
   };
 }
 

@@ -42,6 +42,9 @@ export interface GossipNode {
   isCut: boolean;
   /** Its messages reach only the nodes of its own part of the network. */
   part: number;
+  /** Whether what it sends, or what others send to it, gets lost. */
+  isMute: boolean;
+  isDeaf: boolean;
 }
 
 /** Many nodes in simulated time. */
@@ -167,6 +170,8 @@ export class GossipWorld {
       pausedUntilMs: 0,
       isCut: false,
       part: 0,
+      isMute: false,
+      isDeaf: false,
     };
     this.nodes.push(node);
     this.#receivers.set(url, {
@@ -233,14 +238,18 @@ export class GossipWorld {
           const from = sender();
           signal.addEventListener("abort", () => reject(new Error("aborted")));
           const target = this.#receivers.get(to);
-          const isLost = (): boolean =>
-            target === undefined || target.node.part !== from.part || this.#chance(this.#options.lossPercent);
+          const isLost = (sender: GossipNode, receiver: GossipNode): boolean =>
+            sender.isMute ||
+            receiver.isDeaf ||
+            sender.part !== receiver.part ||
+            this.#chance(this.#options.lossPercent);
           const isGreeting = typeof message === "object" && message !== null && "hello" in message;
           const sent: Json = isGreeting && isFormer ? { hello: true } : message;
-          if (target === undefined || isLost() || (isGreeting && this.#options.losesGreetings)) return;
+          if (target === undefined || isLost(from, target.node)) return;
+          if (isGreeting && this.#options.losesGreetings) return;
           this.#in(this.#between(1, 5), target.node, () => {
             void target.receive(sent).then((answer) => {
-              if (!isLost()) this.#in(this.#between(1, 5), from, () => resolve(answer));
+              if (!isLost(target.node, from)) this.#in(this.#between(1, 5), from, () => resolve(answer));
             });
           });
         }),

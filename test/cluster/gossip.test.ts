@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { gossipMessageToWire } from "../../src/cluster/gossip-messages.ts";
 import { HEARTBEAT_MS, RARE_HEARTBEAT_MS } from "../../src/cluster/known-nodes.ts";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { GossipWorld } from "./gossip-world.ts";
@@ -15,6 +16,13 @@ async function startWorld(
   const nodes = await world.start(count);
   await world.pass(3 * RARE_HEARTBEAT_MS);
   return { world, nodes };
+}
+
+function mend(nodes: readonly GossipNode[]): void {
+  for (const node of nodes) {
+    node.isCut = node.isMute = node.isDeaf = false;
+    node.part = 0;
+  }
 }
 
 /** How many heartbeats of a node the database gets in a second. */
@@ -139,6 +147,48 @@ test("a node that stood still is away in the eyes of all when it is back", async
   for (const { heartbeat } of nodes) expect(heartbeat.livenessOf(still.id)).toBe("alive");
 });
 
+test("a node that stood still believes in no death that it was told meanwhile: the dead may be back", async () => {
+  for (let seed = 1; seed <= 10; seed += 1) {
+    const { world, nodes } = await startWorld(6, { seed });
+    const [judged, still] = nodes as [GossipNode, GossipNode];
+    judged.pausedUntilMs = world.nowMs + 4_000;
+    still.pausedUntilMs = world.nowMs + 20_000;
+    await world.pass(60_000);
+    expect(world.judgements.filter(({ judge }) => judge === still.id)).not.toContainEqual(
+      expect.objectContaining({ judged: judged.id }),
+    );
+    expect(world.judgements).toContainEqual(expect.objectContaining({ judged: judged.id }));
+  }
+});
+
+test("a node tells its news also after it has answered many pings", async () => {
+  const { world, nodes } = await startWorld(6);
+  const [dead, other, asker] = nodes as [GossipNode, GossipNode, GossipNode];
+  world.kill(dead);
+  await world.passUntil(() => other.heartbeat.livenessOf(dead.id) === "dead");
+  const ping = { from: asker.id, to: other.id, incarnation: 0, rumors: [] };
+  for (let count = 0; count < 50; count += 1)
+    expect(await other.heartbeat.receive(gossipMessageToWire(ping))).toMatchObject({
+      rumors: [["dead", dead.id, 0, expect.any(String)]],
+    });
+});
+
+test("of many nodes, only those that are suspected write heartbeats more often", async () => {
+  const { world, nodes } = await startWorld(30);
+  const before = world.heartbeats;
+  for (const suspected of nodes.slice(0, 5)) {
+    // So long it cannot deny.
+    suspected.pausedUntilMs = world.nowMs + 600;
+    const rumors = [{ state: "suspect", node: suspected.id, incarnation: 0 } as const];
+    for (const { id, heartbeat } of nodes.slice(6))
+      await heartbeat.receive(gossipMessageToWire({ from: "node-6", to: id, incarnation: 0, rumors }));
+    await world.pass(1_000);
+  }
+  await world.pass(5_000);
+  expect(world.heartbeats - before).toBeLessThan(4 * nodes.length);
+  expect(world.judgements).toEqual([]);
+});
+
 test("while a node knows heartbeats alone, all write them as often, and gossip again once it is dead", async () => {
   const { world } = await startWorld(4);
   const [former] = (await world.start(1, { isFormer: true })) as [GossipNode];
@@ -166,21 +216,17 @@ test("a node that another one judges dead does not trust itself, whatever happen
     for (let fault = 0; fault < 8; fault += 1) {
       const node = nodes[random.below(nodes.length)] as GossipNode;
       const ms = random.below(9_000);
-      const kind = random.below(3);
+      const kind = random.below(5);
       if (kind === 0) node.pausedUntilMs = world.nowMs + ms;
       else if (kind === 1) node.isCut = true;
-      else node.part = 1;
+      else if (kind === 2) node.part = 1;
+      else if (kind === 3) node.isMute = true;
+      else node.isDeaf = true;
       await world.pass(random.below(ms + 1_000));
       if (random.below(2) === 0) continue;
-      for (const one of nodes) {
-        one.isCut = false;
-        one.part = 0;
-      }
+      mend(nodes);
     }
-    for (const node of nodes) {
-      node.isCut = false;
-      node.part = 0;
-    }
+    mend(nodes);
     for (const { own, judge, judged, atMs } of world.judgements) {
       count += 1;
       expect({ own, seed, judge, judged, atMs }).not.toMatchObject({ own: "alive" });

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { LEASE_MS, membershipView } from "../../src/cluster/known-nodes.ts";
 import type { Membership } from "../../src/cluster/known-nodes.ts";
 import { initialMembership, livenessOf, transition } from "../../src/cluster/membership.ts";
+import type { MembershipFact } from "../../src/cluster/membership.ts";
 import type { NodePresence, NodeRow } from "../../src/ports/node-directory.ts";
 import { MembershipWorld } from "./membership-world.ts";
 import type { Beat, Check, WorldNode } from "./membership-world.ts";
@@ -261,6 +262,32 @@ test("a node whose row is missing is dead after its lease, and forgotten after a
   expect(states.slice(-2)).toEqual(["5000: dead", "5500: dead"]);
   expect(knownMs).toBeGreaterThan(3_590_000);
   expect(knownMs).toBeLessThan(3_610_000);
+});
+
+test("the answer of a node that doubts this one is no lease, and a heartbeat is", () => {
+  const all = ["self", "one", "two"].map((node) => ({
+    ...presence(node, "active"),
+    gossip: "used" as const,
+  }));
+  const [self] = all as [NodePresence];
+  const rows = all.map((row) => ({ ...row, heartbeat: row.node, ageMs: 0 }));
+  let membership = initialMembership({ ...self, gossip: "able" });
+  const learn = (fact: MembershipFact, now: number): void => {
+    ({ membership } = transition(membership, fact, now));
+  };
+  const own = (now: number): string => livenessOf(membership, "self", now);
+  learn({ type: "answered", rows, sentMs: 0 }, 0);
+  for (let now = 300; now <= 12_000; now += 300) learn({ type: "renewed", sentMs: now }, now);
+  learn({ type: "acknowledged", node: "one", incarnation: 0, sentMs: 12_010 }, 12_020);
+  for (let now = 12_300; now <= 13_500; now += 300) {
+    learn({ type: "ticked" }, now);
+    learn({ type: "told", rumors: [{ state: "suspect", node: "self", incarnation: 0 }] }, now);
+    learn({ type: "acknowledged", node: "one", incarnation: 0, sentMs: now }, now);
+    learn({ type: "acknowledged", node: "two", incarnation: 0, sentMs: now }, now);
+  }
+  expect([own(13_510), own(13_511)]).toEqual(["alive", "suspect"]);
+  learn({ type: "renewed", sentMs: 13_500 }, 13_510);
+  expect([own(15_000), own(15_001)]).toEqual(["alive", "suspect"]);
 });
 
 test("a node that has had no answer for longer than its lease is suspect in its own eyes, and away when it is back", () => {
