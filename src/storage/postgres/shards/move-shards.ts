@@ -1,5 +1,6 @@
 import { AgentError } from "../../../errors.ts";
-import { forEachConcurrent, mapConcurrent } from "../../../shared/map-concurrent.ts";
+import { Unavailable } from "../../../ports/event-log.ts";
+import { forEachConcurrent } from "../../../shared/map-concurrent.ts";
 import { delay } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { SHARD_INDEX } from "../schema/shard-moves.ts";
@@ -71,27 +72,29 @@ export async function* moveShards(
       const announced = await changeShards(first.database, ANNOUNCE, [left.map(String), move.to]);
       // From then on every node knows of it.
       await delay(KNOWN_MS + MARGIN_MS);
-      const takenBack: number[] = [];
+      const takenBack: Overtaken[] = [];
       const moveOne = async (row: ShardRow): Promise<readonly MovedShard[]> => {
         try {
           const source = findDatabase(databases, row.part).database;
           const moved = await moveShard(first.database, source, target.database, row);
           return [{ shard: row.shard, from: row.part, to: move.to, total: shards.length, ...moved }];
         } catch (error) {
-          if (!(error instanceof Overtaken) || tries === TRIES) throw error;
-          takenBack.push(row.shard);
+          if (!(error instanceof Overtaken)) throw error;
+          takenBack.push(error);
           return [];
         }
       };
       try {
-        for await (const moved of mapConcurrent(announced, BESIDE, moveOne)) yield* moved;
+        // One after the other: several at the same time would each take longer, and so would the pauses of their runs.
+        for (const row of announced) yield* await moveOne(row);
       } finally {
         await settle(
           databases,
           announced.map(({ shard }) => shard),
         );
       }
-      left = takenBack;
+      if (tries === TRIES && takenBack[0] !== undefined) throw takenBack[0];
+      left = takenBack.map(({ shard }) => shard);
     }
   }
   for (const { number, database } of databases) {
@@ -135,21 +138,24 @@ async function moveShard(
 ): Promise<Pick<MovedShard, "pauseMs" | "runs">> {
   await closeShard(target, row);
   const copy = new ShardCopy(source, target, row);
-  // The second time there is only what has come meanwhile.
-  await copy.copyBatches();
   await copy.copyBatches();
   const startMs = performance.now();
+  const check = (): void => {
+    if (performance.now() - startMs > PAUSE_MS) throw new Overtaken(row.shard);
+  };
   try {
     await closeShard(source, row);
-    const runs = await copy.finish();
+    check();
+    const runs = await copy.finish(check);
     const switched = await switchShard(first, row);
     if (switched === undefined) throw new Overtaken(row.shard);
     await openShard(target, switched);
     return { runs, pauseMs: performance.now() - startMs };
   } catch (error) {
     // Otherwise its runs would wait for a while before they do this.
-    await takeBack(first, row).catch(() => {});
-    throw error;
+    const back = await takeBack(first, row).catch(() => undefined);
+    if (back !== undefined) await openShard(source, back).catch(() => {});
+    throw error instanceof Unavailable ? new Overtaken(row.shard, error) : error;
   }
 }
 
@@ -230,11 +236,14 @@ const COUNT_NODES = `
 /** The shards that are announced together, because each announcement waits. */
 const AT_ONCE = 256;
 
-/** Those that are copied at the same time. */
+/** Those that are settled at the same time, when no run waits. */
 const BESIDE = 4;
 
-/** How often a shard is tried: on a busy machine its runs may wait for too long, and take the move back. */
-const TRIES = 3;
+/** How often a shard is tried: on a busy machine its runs may wait for too long, and the move is taken back. */
+const TRIES = 10;
+
+/** How long the runs of a shard wait, until its move is taken back and tried again later. */
+const PAUSE_MS = 1_500;
 
 /** Clocks of two machines do not run equally fast. */
 const MARGIN_MS = 500;

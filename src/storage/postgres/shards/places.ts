@@ -3,7 +3,6 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import type { EventLog } from "../../../ports/event-log.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { backoffMs } from "../../../shared/backoff.ts";
-import { delay } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { Moved } from "../writer/claims.ts";
 import type { ClaimedRun } from "../writer/claims.ts";
@@ -129,7 +128,7 @@ export class Places {
   /** Does what changes a run. While its shard is closed it waits; a move that does not go on is taken back. */
   async change<Result>(runId: RunId, work: () => Promise<Result>): Promise<Result> {
     const startMs = performance.now();
-    for (let failures = 0; ; failures += 1) {
+    for (;;) {
       try {
         return await work();
       } catch (error) {
@@ -137,10 +136,9 @@ export class Places {
         const waitedMs = performance.now() - startMs;
         if (waitedMs > GIVE_UP_MS)
           throw new Unavailable("a shard is being moved for too long", { cause: error });
-        await this.#open(shardOf(runId), waitedMs).catch((cause: unknown) => {
+        await this.#opened(shardOf(runId), startMs).catch((cause: unknown) => {
           throw new Unavailable("a shard is being moved, and its database is away", { cause });
         });
-        await delay(backoffMs(RETRY, failures));
       }
     }
   }
@@ -196,13 +194,18 @@ export class Places {
     );
   }
 
-  /** Opens a closed shard, unless a move has closed it that may still go on. */
-  async #open(shard: number, waitedMs: number): Promise<void> {
-    await this.#table.refresh();
-    const row = this.#table.row(shard);
-    const isUnderWay = await openShard(this.#at(shard).database, row);
-    if (!isUnderWay || waitedMs < TAKE_BACK_MS) return;
-    await takeBack(this.first.database, row);
+  /** Resolves when a closed shard is open, here or elsewhere, or its move has been taken back, because a run has waited since a time. */
+  async #opened(shard: number, sinceMs: number): Promise<void> {
+    for (let tries = 0; ; tries += 1) {
+      await this.#table.refresh();
+      const row = this.#table.row(shard);
+      if (!(await openShard(this.#at(shard).database, row))) return;
+      if (performance.now() - sinceMs > TAKE_BACK_MS) {
+        await takeBack(this.first.database, row);
+        continue;
+      }
+      await this.#table.changed(backoffMs(RETRY, tries));
+    }
   }
 }
 
@@ -211,6 +214,7 @@ const ATTEMPTS = 20;
 const PATIENCE = 3;
 
 /** How long a run waits for a move that has closed its shard, before it takes the move back. */
-const TAKE_BACK_MS = 3_000;
+const TAKE_BACK_MS = 1_500;
 const GIVE_UP_MS = 15_000;
-const RETRY = { firstMs: 10, mostMs: 100 };
+/** The time between two looks at a closed shard, if nothing is heard of it. */
+const RETRY = { firstMs: 20, mostMs: 250 };

@@ -1,22 +1,27 @@
 import { AgentError } from "../../../errors.ts";
 import type { RunId } from "../../../protocol/ids.ts";
-import type { Database, Transaction } from "../connection/database.ts";
+import type { Database, Transaction, Value } from "../connection/database.ts";
+import { isTransient } from "../connection/trouble.ts";
 import type { ShardRow } from "./shard-table.ts";
 
-/** Another move has begun meanwhile, or a node has taken this one back. */
+/** Another move has begun meanwhile, or this one was taken back. */
 export class Overtaken extends AgentError {
-  constructor(shard: number) {
+  readonly shard: number;
+
+  constructor(shard: number, cause?: unknown) {
     super(
       "conflict",
       `the move of shard ${shard} was taken back: its runs have waited for too long, or another move has begun`,
-      {
-        hint: "run the command again",
-      },
+      { hint: "run the command again", cause },
     );
+    this.shard = shard;
   }
 }
 
-/** The rows of a shard, which go from one database to another. */
+/**
+ * The rows of a shard, which go from one database to another. No reader finds the batches before their runs are there, and none of them
+ * counts before the shard is switched.
+ */
 export class ShardCopy {
   readonly #source: Database;
   readonly #target: Database;
@@ -30,62 +35,68 @@ export class ShardCopy {
     this.#row = row;
   }
 
-  /** Copies the batches that are not copied yet. No reader finds them before their runs are there. */
+  /** Copies the batches while the shard is open, until few have come meanwhile. */
   async copyBatches(): Promise<void> {
-    const ids = await runsOf(this.#source, this.#row.shard);
-    for (const group of groupsOf(ids))
+    for (let rounds = 0; rounds < ROUNDS; rounds += 1) if ((await this.#copyNew()) <= FEW_BATCHES) return;
+  }
+
+  /** Copies the batches that are not copied yet; returns their number. */
+  async #copyNew(): Promise<number> {
+    let count = 0;
+    for (const group of groupsOf(await runsOf(this.#source, this.#row.shard)))
       for (;;) {
-        const places = group.map((id) => this.#copied.get(id) ?? START);
-        const rows = await this.#source.ask<BatchRow>(READ_BATCHES, [
-          group,
-          places.map(({ head }) => String(head)),
-          places.map(({ n }) => String(n)),
-        ]);
+        const rows = await this.#source.ask<BatchRow>(READ_BATCHES, this.#places(group));
         if (rows.length === 0) break;
-        await this.#write(async ({ query }) => {
-          await query(`${insertInto("batch")} ON CONFLICT DO NOTHING`, [toList(rows)]);
+        await whileClosed(this.#target, this.#row, async ({ query }) => {
+          await query(COPY_BATCHES, [toList(rows.map(({ row }) => row))]);
         });
         for (const { run, head, n } of rows) this.#copied.set(run, { head, n });
+        count += rows.length;
       }
+    return count;
   }
 
-  /** Copies everything else, after the shard was closed; returns the number of runs. */
-  async finish(): Promise<number> {
-    await this.copyBatches();
-    const source = this.#source;
-    const ids = await runsOf(source, this.#row.shard);
-    const rows: (readonly [table: string, list: string])[] = [];
-    for (const group of groupsOf(ids)) {
-      const found = await source.ask<TableRow>(READ_TABLES, [group]);
-      for (const [table, own] of Map.groupBy(found, (row) => row.name)) rows.push([table, toList(own)]);
+  #places(ids: readonly RunId[]): readonly Value[] {
+    const places = ids.map((id) => this.#copied.get(id) ?? START);
+    return [ids, places.map(({ head }) => String(head)), places.map(({ n }) => String(n))];
+  }
+
+  /**
+   * Copies everything else, after the shard was closed; returns the number of runs. Its runs wait meanwhile, so it is one question and one
+   * statement, which is sent once: a move whose database is away is taken back. `check` throws if they have waited for too long.
+   */
+  async finish(check: () => void): Promise<number> {
+    const { shard, move } = this.#row;
+    const known = this.#places([...this.#copied.keys()]);
+    const rows = await this.#once<RestRow>(this.#source, READ_REST, [shard, ...known]);
+    check();
+    const whole = rows.find(({ name }) => name === "whole");
+    const own = JSON.parse(whole?.row ?? "") as { readonly newest: number; readonly sums: Sums };
+    let copied: Sums = [0, 0, 0, 0];
+    for (const { created, lists } of piecesOf(rows)) {
+      const values = [shard, move, own.newest, created, ...lists];
+      const [written] = await this.#once<{ held: boolean; sums: Sums }>(this.#target, WRITE_REST, values);
+      if (written?.held !== true) throw new Overtaken(shard);
+      copied = copied.map((sum, at) => sum + (written.sums[at] ?? 0)) as unknown as Sums;
     }
-    const [created, [newest]] = await Promise.all([
-      source.ask<{ run: RunId }>(CREATED, [ids]),
-      source.ask<{ epoch: number }>(NEWEST_EPOCH, [this.#row.shard]),
-    ]);
-    await this.#write(async ({ query }) => {
-      // This may be the second time, after a lost answer.
-      await query(DELETE_RUNS, [ids]);
-      for (const [table, list] of rows) await query(insertInto(table), [list]);
-      await query("INSERT INTO troupe.creation (run) SELECT unnest($1::text[])", [
-        created.map(({ run }) => run),
-      ]);
-      await query(DROP_BEFORE_BASE, [ids]);
-      await query(WORDS_ARE_DUE, [ids]);
-      // The next claim of each of the runs has a greater epoch.
-      await query(RAISE_EPOCH, [newest?.epoch ?? 0]);
-    });
-    const [own, copy] = await Promise.all([source, this.#target].map((database) => sumOf(database, ids)));
-    if (own !== copy)
-      throw new AgentError("internal", `the copy of shard ${this.#row.shard} is not equal to it`, {
+    if (own.sums.join() !== copied.join())
+      throw new AgentError("internal", `the copy of shard ${shard} is not equal to it`, {
         hint: "it was not used, and the shard is where it was",
       });
-    return ids.length;
+    return rows.filter(({ name }) => name === "run").length;
   }
 
-  /** A transaction in the target, while the shard is closed there by this move. */
-  #write(work: (transaction: Transaction) => Promise<void>): Promise<void> {
-    return whileClosed(this.#target, this.#row, work);
+  /** One attempt of a statement: while runs wait, a move is not repeated but taken back. */
+  async #once<Row extends object>(
+    database: Database,
+    text: string,
+    values: readonly Value[],
+  ): Promise<readonly Row[]> {
+    try {
+      return await database.once<Row>(text, values);
+    } catch (error) {
+      throw isTransient(error) ? new Overtaken(this.#row.shard, error) : error;
+    }
   }
 }
 
@@ -138,11 +149,6 @@ function whileClosed(
   });
 }
 
-async function sumOf(database: Database, ids: readonly RunId[]): Promise<string> {
-  const rows = await database.ask(SUMS, [ids]);
-  return JSON.stringify(rows);
-}
-
 interface Position {
   readonly head: number;
   readonly n: number;
@@ -161,12 +167,42 @@ function groupsOf(ids: readonly RunId[]): readonly (readonly RunId[])[] {
   );
 }
 
-function toList(rows: readonly { readonly row: string }[]): string {
-  return `[${rows.map(({ row }) => row).join(",")}]`;
+/** Divides the rest of a shard into pieces of whole runs, of which one is mostly enough, in the order in which the runs were created. */
+function piecesOf(
+  rows: readonly RestRow[],
+): readonly { readonly created: readonly string[]; readonly lists: readonly string[] }[] {
+  const places = new Map<string, number>();
+  const ofRuns = new Map<string, RestRow[]>();
+  for (const one of rows) {
+    if (one.name === "creation") places.set(one.run, Number(one.row));
+    if (one.name === "whole") continue;
+    const ofRun = ofRuns.get(one.run);
+    if (ofRun === undefined) ofRuns.set(one.run, [one]);
+    else ofRun.push(one);
+  }
+  const placeOf = (run: string): number => places.get(run) ?? Number.MAX_SAFE_INTEGER;
+  const ordered = [...ofRuns].sort(([a], [b]) => placeOf(a) - placeOf(b));
+  const pieces: RestRow[][] = [];
+  let characters = Infinity;
+  for (const [, ofRun] of ordered) {
+    if (characters > PIECE_CHARACTERS) {
+      pieces.push([]);
+      characters = 0;
+    }
+    pieces.at(-1)?.push(...ofRun);
+    for (const { row } of ofRun) characters += row.length;
+  }
+  return pieces.map((piece) => {
+    const byName = Map.groupBy(piece, ({ name }) => name);
+    return {
+      created: (byName.get("creation") ?? []).map(({ run }) => run),
+      lists: LISTS.map((name) => toList((byName.get(name) ?? []).map(({ row }) => row))),
+    };
+  });
 }
 
-function insertInto(table: string): string {
-  return `INSERT INTO troupe.${table} SELECT * FROM json_populate_recordset(NULL::troupe.${table}, $1::json)`;
+function toList(rows: readonly string[]): string {
+  return `[${rows.join(",")}]`;
 }
 
 /** What a run has besides its batches, in tables with its id in a column. */
@@ -181,37 +217,96 @@ const TABLES: Readonly<Record<string, string>> = {
   schedule: "run",
 };
 
-/** A row of one of them. */
-interface TableRow {
+/** The tables from which rows are copied at last, in the order of the values of the statement. */
+const LISTS: readonly string[] = [...Object.keys(TABLES), "batch"];
+
+/** A row of one of them, the place of a run in the order of creation, or what is said of the whole shard. */
+interface RestRow {
   readonly name: string;
+  readonly run: string;
   readonly row: string;
 }
 
-/** Reads them. In the copy a run has its epochs again. */
-const READ_TABLES = Object.entries(TABLES)
-  .map(([table, key]) => {
-    const epoch = table === "run" || table === "recent" ? " || jsonb_build_object('epoch', abs(epoch))" : "";
-    return `SELECT '${table}' AS name, (to_jsonb(${table})${epoch})::text AS row FROM troupe.${table} WHERE ${key} = ANY ($1)`;
-  })
-  .join(" UNION ALL ");
+/** The numbers of batches and events, and the sums of heads and bytes. */
+type Sums = readonly [batches: number, events: number, heads: number, bytes: number];
+
+/** What sums are of, as far as the log of a run has it. */
+const SUMS = `json_build_array(count(*), coalesce(sum(kept.count), 0), coalesce(sum(kept.head), 0), coalesce(sum(kept.bytes), 0))`;
+const IS_KEPT = "NOT own.removed AND (batch.head > own.base_head OR batch.records_end > own.base_records)";
+const KEPT = `batch.count, batch.head, octet_length(batch.body) + coalesce(octet_length(batch.records), 0) AS bytes`;
+
+const BATCH_ROW = `json_build_object('run', batch.run, 'head', batch.head, 'n', batch.n, 'count', batch.count, 'records_end', batch.records_end,
+  'body', batch.body, 'records', batch.records)::text`;
+
+/** Reads a closed shard except for the batches up to the places that are known. In the copy a run has its epochs again. */
+const READ_REST = `
+  WITH own AS MATERIALIZED (SELECT * FROM troupe.run WHERE troupe.shard_of_1(id) = $1)
+  ${Object.entries(TABLES)
+    .map(([table, key]) => {
+      const epoch =
+        table === "run" || table === "recent" ? " || jsonb_build_object('epoch', abs(epoch))" : "";
+      return `SELECT '${table}' AS name, ${key} AS run, (to_jsonb(found)${epoch})::text AS row
+        FROM troupe.${table} AS found WHERE ${key} = ANY (ARRAY (SELECT id FROM own))`;
+    })
+    .join(" UNION ALL ")}
+  UNION ALL SELECT 'creation', run, row_number() OVER (ORDER BY place NULLS LAST, seq)::text
+    FROM troupe.creation WHERE run = ANY (ARRAY (SELECT id FROM own))
+  UNION ALL SELECT 'batch', own.id, found.row
+    FROM own LEFT JOIN unnest($2::text[], $3::bigint[], $4::bigint[]) AS known (run, head, n) ON known.run = own.id,
+      LATERAL (
+        SELECT ${BATCH_ROW} AS row FROM troupe.batch
+          WHERE batch.run = own.id AND (batch.head, batch.n) > (coalesce(known.head, -1), coalesce(known.n, -1)) AND ${IS_KEPT}
+      ) AS found
+  UNION ALL SELECT 'whole', '', json_build_object('newest', (SELECT coalesce(max(abs(epoch)), 0) FROM own), 'sums', ${SUMS})::text
+    FROM own, LATERAL (SELECT ${KEPT} FROM troupe.batch WHERE batch.run = own.id AND ${IS_KEPT} OFFSET 0) AS kept`;
+
+/**
+ * Writes that into the target, while the shard is closed there by this move; returns whether it is, and the sums of what the target has
+ * then. A run that was removed has no batches, and one whose log begins later has none before that. The next claim of each of the runs
+ * has a greater epoch, far ahead: what claims take between the two numbers stays below.
+ */
+const WRITE_REST = `
+  WITH held AS MATERIALIZED (SELECT FROM troupe.closed WHERE shard = $1 AND move = $2 FOR UPDATE),
+  own AS MATERIALIZED (SELECT given.* FROM held, ${givenOf("run")} AS given),
+  dropped AS (
+    DELETE FROM troupe.batch USING own
+      WHERE batch.run = own.id AND (own.removed OR own.base_head > 0 OR own.base_records > 0) AND NOT (${IS_KEPT})
+  ),
+  ${LISTS.map(
+    (table) => `of_${table} AS (
+      INSERT INTO troupe.${table} SELECT given.* FROM held, ${givenOf(table)} AS given
+        ${table === "batch" ? `ON CONFLICT DO NOTHING RETURNING ${KEPT}` : ""}
+    )`,
+  ).join(", ")},
+  created AS (
+    INSERT INTO troupe.creation (run) SELECT given.run FROM held, unnest($4::text[]) WITH ORDINALITY AS given (run, place) ORDER BY place
+  ),
+  words_are_due AS (
+    INSERT INTO troupe.text_due SELECT id FROM own WHERE stored AND NOT removed ON CONFLICT (run) DO NOTHING
+  )
+  SELECT EXISTS (SELECT FROM held) AS held,
+      (SELECT setval('troupe.epoch', $3::bigint + 1000000) WHERE nextval('troupe.epoch') <= $3::bigint), ${SUMS} AS sums
+    FROM (
+      SELECT found.* FROM own, LATERAL (SELECT ${KEPT} FROM troupe.batch WHERE batch.run = own.id AND ${IS_KEPT} OFFSET 0) AS found
+      UNION ALL SELECT * FROM of_batch
+    ) AS kept`;
+
+/** The rows of a table among the values of the statement. */
+function givenOf(table: string): string {
+  return `json_populate_recordset(NULL::troupe.${table}, $${LISTS.indexOf(table) + 5}::json)`;
+}
 
 /** Deletes them, with what is made from them. */
 const DELETE_RUNS = `WITH ${Object.entries({ ...TABLES, creation: "run", text_due: "run", run_text: "run" })
   .map(([table, key]) => `of_${table} AS (DELETE FROM troupe.${table} WHERE ${key} = ANY ($1))`)
   .join(", ")} SELECT`;
 
-const CREATED = "SELECT run FROM troupe.creation WHERE run = ANY ($1) ORDER BY place NULLS LAST, seq";
-
-const NEWEST_EPOCH =
-  "SELECT coalesce(max(abs(epoch)), 0) AS epoch FROM troupe.run WHERE troupe.shard_of_1(id) = $1";
-
-/** Far ahead: what claims take between the two numbers stays below. */
-const RAISE_EPOCH = `SELECT setval('troupe.epoch', $1::bigint + 1000000) WHERE nextval('troupe.epoch') <= $1::bigint`;
+const COPY_BATCHES =
+  "INSERT INTO troupe.batch SELECT * FROM json_populate_recordset(NULL::troupe.batch, $1::json) ON CONFLICT DO NOTHING";
 
 /** Not all at once: a run can be large. */
 const READ_BATCHES = `
-  SELECT run, head, n, json_build_object('run', run, 'head', head, 'n', n, 'count', count, 'records_end', records_end,
-      'body', body, 'records', records)::text AS row
+  SELECT run, head, n, ${BATCH_ROW} AS row
     FROM (
       SELECT found.*, given.place,
           sum(octet_length(body) + coalesce(octet_length(records), 0)) OVER (ORDER BY given.place, found.head, found.n
@@ -222,27 +317,20 @@ const READ_BATCHES = `
               WHERE batch.run = given.run AND (batch.head, batch.n) > (given.head, given.n)
               ORDER BY batch.head, batch.n LIMIT 200
           ) AS found
-    ) AS page
+    ) AS batch
     WHERE before IS NULL OR before < 4000000
     ORDER BY place, head, n LIMIT 1000`;
-
-/** A run that was removed has none, and one whose log begins later has none before that. */
-const DROP_BEFORE_BASE = `
-  DELETE FROM troupe.batch USING troupe.run WHERE batch.run = run.id AND run.id = ANY ($1)
-    AND (run.removed OR batch.head <= run.base_head AND batch.records_end <= run.base_records)`;
-
-const WORDS_ARE_DUE = `INSERT INTO troupe.text_due SELECT id FROM troupe.run
-  WHERE id = ANY ($1) AND stored AND NOT removed ON CONFLICT (run) DO NOTHING`;
 
 const DELETE_BATCHES = `
   DELETE FROM troupe.batch USING (SELECT run, head, n FROM troupe.batch WHERE run = ANY ($1) LIMIT 1000) AS old
     WHERE batch.run = old.run AND batch.head = old.head AND batch.n = old.n RETURNING 1`;
 
-const SUMS = `
-  SELECT count(*)::text AS batches, coalesce(sum(batch.count), 0)::text AS events, coalesce(sum(batch.head), 0)::text AS heads,
-      coalesce(sum(octet_length(body) + coalesce(octet_length(batch.records), 0)), 0)::text AS bytes
-    FROM troupe.batch JOIN troupe.run ON run.id = batch.run
-    WHERE run.id = ANY ($1) AND (batch.head > run.base_head OR batch.records_end > run.base_records)`;
-
 /** The runs that a statement reads. */
 const GROUP = 50;
+
+/** How often the batches of an open shard are copied at most, and how many may be left for the time in which it is closed. */
+const ROUNDS = 5;
+const FEW_BATCHES = 20;
+
+/** The rest of a shard is written in one statement up to this length. */
+const PIECE_CHARACTERS = 8_000_000;

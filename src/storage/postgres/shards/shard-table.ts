@@ -36,6 +36,8 @@ export class ShardTable {
   readonly #gathered: Gathered<void>;
   #view: ShardView = { unsettled: new Map(), untilMs: -Infinity };
   #newest = -1;
+  /** Called with the next change of the table. */
+  readonly #waiting = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
 
   /** Reads the table, and then each change of it until it is closed. */
@@ -94,6 +96,19 @@ export class ShardTable {
     this.refresh().catch(() => {});
   }
 
+  /** Resolves with the next change that is read, or after a time. */
+  changed(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, withinMs);
+      this.#waiting.add(end);
+    });
+  }
+
   close(): void {
     clearInterval(this.#timer);
   }
@@ -118,6 +133,7 @@ export class ShardTable {
     }
     this.#view = { unsettled, untilMs: startMs + KNOWN_MS };
     if (moved.size > 0) this.#onMoved(moved);
+    for (const end of this.#waiting) end();
   }
 }
 
@@ -170,13 +186,14 @@ export async function openShard(database: Database, { shard, move }: ShardRow): 
   return false;
 }
 
-/** Ends a move that is under way: it can switch the shard no longer. */
-export async function takeBack(first: Database, { shard, move }: ShardRow): Promise<void> {
-  await changeShards(
+/** Ends a move that is under way: it can switch the shard no longer. Returns the row then, if it was as it is given. */
+export async function takeBack(first: Database, { shard, move }: ShardRow): Promise<ShardRow | undefined> {
+  const [row] = await changeShards(
     first,
     "UPDATE troupe.shard SET move = nextval('troupe.epoch') WHERE shard = $1 AND move = $2",
     [shard, move],
   );
+  return row;
 }
 
 const CHANGED = "SELECT shard, part, copy, move FROM troupe.shard WHERE move > $1";

@@ -84,6 +84,55 @@ test("a move that a run has taken back is done again", async () => {
   expect(await query(`SELECT id FROM ${schemas[1]}.run`)).toEqual([{ id }]);
 });
 
+test("while the runs of a shard wait, a move sends six statements, however many runs there are", async () => {
+  const schemas = [newSchema(), newSchema()] as const;
+  const log = await openFor(schemas);
+  const ids = idsIn(SHARD, 60);
+  await Promise.all(ids.map((id) => begin(log, id, { requests: [accepted(`of-${id}`, { createdAt: 1 })] })));
+  let late: Cursor | undefined;
+  const mover = await openMover(schemas, Infinity, async (text, number) => {
+    // What comes after the copy of the open shard is copied as well.
+    if (text.includes("close_shard") && number === 1)
+      late = await begin(log, ids[0] ?? "", { references: [{ thing: "late" }] });
+  });
+  expect(await mover.move({ to: 2, count: 1 })).toMatchObject([{ shard: SHARD, runs: 60 }]);
+  const closed = mover.sent.findIndex(({ text, number }) => text.includes("close_shard") && number === 1);
+  const open = mover.sent.findIndex(({ text }, at) => at > closed && text.includes("open_shard"));
+  expect(mover.sent.slice(closed, open + 1).map(({ number }) => number)).toEqual([1, 1, 2, 1, 2, 2]);
+  expect((await log.read(asRunId(ids[0] ?? ""), { after: 0 })).head).toBe(late?.head);
+  expect(await log.unreferenced(["late"])).toEqual([]);
+  const listed = await log.list({ limit: 99, byCreation: true });
+  expect(listed.runs.map(({ runId }) => runId).toSorted()).toEqual(ids.toSorted());
+});
+
+test("a run that waits for too long takes the move back: it is done again later, and nothing is lost or double", async () => {
+  const schemas = [newSchema(), newSchema()] as const;
+  const log = await openFor(schemas);
+  const [id = "", other = ""] = idsIn(SHARD, 2);
+  let cursor = await begin(log, id, { requests: [accepted("one", { createdAt: 1 })] });
+  await begin(log, other, { requests: [accepted("two", { createdAt: 1 })] });
+  // The database that gets the shard is slow when the last rows come, once as long as the run waits for it.
+  const waited: number[] = [];
+  const mover = await openMover(schemas, Infinity, async (text) => {
+    if (!text.includes("words_are_due") || waited.length === 2) return;
+    const startMs = performance.now();
+    cursor = await append(log, cursor);
+    waited.push(performance.now() - startMs);
+  });
+  expect(await mover.move({ to: 2, count: 1 })).toMatchObject([{ shard: SHARD, runs: 2 }]);
+  expect(waited).toHaveLength(2);
+  cursor = await append(log, cursor);
+  const { events, head } = await log.read(asRunId(id), { after: 0 });
+  expect(head).toBe(cursor.head);
+  expect(toEncoded(events).map((text) => (JSON.parse(text) as { id: number }).id)).toEqual([1, 2, 3, 4]);
+  expect(await log.open()).toHaveLength(2);
+  for (const table of ["run", "batch", "request", "creation"])
+    expect(await query(`SELECT count(*)::int AS count FROM ${schemas[0]}.${table}`)).toEqual([{ count: 0 }]);
+  expect(await query(`SELECT id FROM ${schemas[1]}.run ORDER BY id`)).toEqual(
+    [id, other].toSorted().map((moved) => ({ id: moved })),
+  );
+});
+
 test(
   "a run that is new, claimed, released, removed or taken over in the middle of a move is where its shard is",
   { tags: "long" },

@@ -18,12 +18,21 @@ export function idsIn(shard: number, count: number): readonly string[] {
 export interface Mover {
   /** How many statements and transactions it has sent. */
   readonly steps: number;
+  /** The statements that it has sent, without transactions, and the numbers of their databases. */
+  readonly sent: readonly { readonly number: number; readonly text: string }[];
   move(move: ShardMove): Promise<readonly MovedShard[]>;
   close(): Promise<void>;
 }
 
-/** Opens the databases of a log for moves. The mover dies with its n-th step: it sends nothing more. */
-export async function openMover(schemas: readonly string[], diesAt = Infinity): Promise<Mover> {
+/**
+ * Opens the databases of a log for moves. The mover dies with its n-th step: it sends nothing more. `before` is awaited before each of its
+ * statements.
+ */
+export async function openMover(
+  schemas: readonly string[],
+  diesAt = Infinity,
+  before: (text: string, number: number) => Promise<void> | void = () => {},
+): Promise<Mover> {
   const url = await postgresUrl();
   const databases = await Promise.all(
     schemas.map(async (schema, index) => ({
@@ -32,20 +41,26 @@ export async function openMover(schemas: readonly string[], diesAt = Infinity): 
     })),
   );
   let steps = 0;
+  const sent: { readonly number: number; readonly text: string }[] = [];
   const counted = async <Answer>(send: () => Promise<Answer>): Promise<Answer> => {
     steps += 1;
     if (steps >= diesAt) throw new Dead();
     return send();
   };
-  for (const { database } of databases) {
+  for (const { number, database } of databases) {
     const [ask, once, transact, background] = [
       database.ask.bind(database),
       database.once.bind(database),
       database.transact.bind(database),
       database.background.bind(database),
     ];
-    database.ask = (...args: Parameters<typeof ask>) => counted(() => ask(...args)) as never;
-    database.once = (...args: Parameters<typeof once>) => counted(() => once(...args)) as never;
+    const told = async <Answer>(text: string, send: () => Promise<Answer>): Promise<Answer> => {
+      sent.push({ number, text });
+      await before(text, number);
+      return counted(send);
+    };
+    database.ask = (...args: Parameters<typeof ask>) => told(args[0], () => ask(...args)) as never;
+    database.once = (...args: Parameters<typeof once>) => told(args[0], () => once(...args)) as never;
     database.transact = (work) => counted(() => transact(work));
     database.background = (work) => counted(() => background(work));
   }
@@ -55,6 +70,7 @@ export async function openMover(schemas: readonly string[], diesAt = Infinity): 
   onTestFinished(close);
   return {
     close,
+    sent,
     get steps() {
       return steps;
     },
