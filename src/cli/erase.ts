@@ -88,7 +88,7 @@ async function showProgress(
   if (isPart || !stderr.isTTY) return () => {};
   const count = async (): Promise<number> => {
     const query = { ...(owner !== undefined && { owner }), ...(agent !== undefined && { agent }) };
-    const { headers } = await wire.ask("GET", "/runs", { query: { ...query, limit: "1", total: "true" } });
+    const { headers } = await wire.ask("GET", "/runs", { query: { ...query, limit: "1", total: "all" } });
     return Number(headers.get("total-count"));
   };
   const total = await count();

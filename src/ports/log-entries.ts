@@ -38,6 +38,8 @@ export interface WaitEntryPage {
   readonly waits: readonly WaitEntry[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
+  /** The number of selected waits, if it was asked for. */
+  readonly total?: number;
 }
 
 /** An entry of an outbox that is not done. */

@@ -77,6 +77,8 @@ export interface WaitEntryQuery {
   readonly limit: number;
   /** The `next` of the previous page. */
   readonly cursor?: string;
+  /** Also counts the waits that the query selects, from the start of the list up to this number. Default: does not count. */
+  readonly total?: number;
 }
 
 /** Selects entries of outboxes. */
@@ -133,6 +135,8 @@ export interface RunEntryQuery {
   readonly owner?: string;
   readonly agent?: string;
   readonly status?: RunPhase;
+  /** Only those whose newest turn has failed. Default false. */
+  readonly failed?: boolean;
   /**
    * Only those that have each word of this text: it begins a word of the first input, the newest output or error, a value of
    * the metadata, the key, or the id of the run or of its newest request. Such a list has no total and no offset. Its page can
@@ -152,6 +156,6 @@ export interface RunEntryQuery {
   readonly cursor?: string;
   /** Leaves out so many runs at the start. Default 0. */
   readonly offset?: number;
-  /** Also counts all runs that the query selects. Default false. */
-  readonly total?: boolean;
+  /** Also counts the runs that the query selects: all of them, or up to a number. Default false. */
+  readonly total?: boolean | number;
 }

@@ -39,8 +39,8 @@ export interface RunsQuery {
   readonly cursor?: string;
   /** Leaves out so many runs at the start. Default 0. */
   readonly offset?: number;
-  /** Also counts all runs of the list. Default false. */
-  readonly total?: boolean;
+  /** Also counts the runs of a list without a search: up to 10,000 of them, or `all`, which reads each of them. Default false. */
+  readonly total?: boolean | "all";
 }
 
 /** A request in the list of the requests of all runs. */
@@ -120,6 +120,8 @@ export interface RunsPage {
   readonly next?: string;
   /** The number of runs of the list, if it was asked for. */
   readonly total?: number;
+  /** Whether counting has stopped at that number: the list has more runs. */
+  readonly isTotalCut?: true;
 }
 
 /** Selects schedules. */

@@ -87,14 +87,16 @@ const { values } = parseArgs({
     only: { type: "string" },
     against: { type: "string" },
     store: { type: "string" },
+    runs: { type: "string" },
   },
 });
 if (values.help) {
-  console.log(`npm run bench -- [--quick] [--peers] [--only PART,PART] [--against COMMIT] [--store DIRECTORY]
+  console.log(`npm run bench -- [--quick] [--peers] [--only PART,PART] [--against COMMIT] [--store DIRECTORY] [--runs NUMBER]
 
 --quick    fewer rounds and rows: enough to see large differences
 --peers    paced turns of other frameworks too
 --store    keeps the stores of a million runs in this directory, and measures the ones that are there (statistics, paint, years)
+--runs     a store of years has so many runs (default 1,000,000, with --quick 20,000)
 --only     these parts: ${Object.keys(PARTS).join(", ")}
 --against  compares this checkout with another commit`);
   process.exit(0);
@@ -103,6 +105,7 @@ const setup: Setup = {
   ...(values.quick ? QUICK : THOROUGH),
   peers: values.peers,
   ...(values.store && { store: values.store }),
+  ...(values.runs && { runs: Number(values.runs) }),
 };
 const parts = choose(values.only?.split(","));
 

@@ -1,5 +1,9 @@
-import { defineAgent } from "troupe";
-import { expect, test } from "vitest";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { EventLog } from "troupe";
+import { createApp } from "troupe/http";
+import { expect, onTestFinished, test } from "vitest";
+import type { RunRow } from "../../src/ports/log-batch.ts";
+import type { RunEntry } from "../../src/ports/log-entries.ts";
 import { collect } from "troupe/testing";
 import { startApp } from "./server.ts";
 
@@ -47,9 +51,39 @@ test("runs are selected by error, metadata and time, from both ends, and counted
   expect(await ids("updated_after=2999-01-01T00:00:00Z")).toEqual([]);
   expect(await ids("updated_after=2000-01-01T00:00:00Z")).toHaveLength(3);
   expect((await ask("total=true&limit=1")).headers.get("total-count")).toBe("3");
-  for (const wrong of ["updated_after=soon", "metadata=ann", "order=best", "stream=true&total=true"])
+  expect((await ask("total=all&limit=1")).headers.get("total-count")).toBe("3");
+  expect((await ask("total=false&limit=1")).headers.get("total-count")).toBeNull();
+  for (const wrong of [
+    "updated_after=soon",
+    "metadata=ann",
+    "order=best",
+    "total=some",
+    "stream=true&total=true",
+  ])
     expect((await ask(wrong)).status).toBe(400);
 });
+
+test("10,000 runs are counted, and each one when all are asked for", async () => {
+  const log = memoryLog();
+  const runtime = createRuntime({ agents: [picky], log });
+  onTestFinished(() => runtime.close());
+  const app = createApp(runtime, {});
+  const { runId: _, head: __, ...row } = (await log.run(await runtime.createRun("picky", {}))) as RunEntry;
+  for (let made = 1; made < 10_000; made += 1) await addRun(log, `run_${made}`, row);
+  const count = async (total: string): Promise<string | null> => {
+    const response = await app.fetch(new Request(`http://localhost/runs?limit=1&total=${total}`));
+    return response.headers.get("total-count");
+  };
+  expect(await count("true")).toBe("10000");
+  await addRun(log, "run_10000", row);
+  expect(await count("true")).toBe("10000+");
+  expect(await count("all")).toBe("10001");
+});
+
+async function addRun(log: EventLog, runId: string, row: RunRow): Promise<void> {
+  const { cursor } = await log.claim(runId);
+  log.release(await log.append(cursor, { events: [], records: [], run: row }));
+}
 
 test("the beginning of a result does not end in half of a character", async () => {
   await using server = await startApp({}, [picky]);

@@ -24,11 +24,13 @@ function questionsOf(dialect: SqlDialect): Readonly<Record<string, SqlQuery<unkn
     "those of an agent": queries.list({ ...one, agent: "clerk" }),
     "those that wait": queries.list({ ...one, status: "waiting" }),
     "those that do not": queries.list({ ...one, status: "idle" }),
+    "those that failed": queries.list({ ...one, failed: true }),
+    "those of an agent that failed": queries.list({ ...one, agent: "clerk", failed: true }),
     "those of an agent that wait": queries.list({ ...one, agent: "clerk", status: "waiting" }),
     "its runs by creation": queries.list({ ...one, byCreation: true }),
     "those of an agent by creation": queries.list({ ...one, agent: "clerk", byCreation: true }),
-    "the number of its runs": queries.count(one),
-    "the number of those of an agent": queries.count({ ...one, agent: "clerk", status: "waiting" }),
+    "the number of its runs": queries.count(one, 10_000),
+    "the number of those of an agent": queries.count({ ...one, agent: "clerk", status: "waiting" }, 10_000),
     "its waits": queries.waits(one),
     "those of an agent, waits": queries.waits({ ...one, agent: "clerk" }),
     "those of a run, waits": queries.waits({ ...one, runId: run }),
@@ -63,7 +65,8 @@ test("SQLite finds all that is asked for an owner by an index whose first column
       .prepare(`EXPLAIN QUERY PLAN ${text}`)
       .all(...values.map((value) => (typeof value === "object" ? JSON.stringify(value) : value)))
       .map(({ detail }) => String(detail))
-      .filter((detail) => /^(?:SCAN|SEARCH)/.test(detail));
+      // What is counted was found by another step.
+      .filter((detail) => /^(?:SCAN|SEARCH)/.test(detail) && detail !== "SCAN counted");
     expect([what, plan.length > 0, plan.filter((detail) => !SEEKS.test(detail))]).toEqual([what, true, []]);
   }
 });
@@ -102,7 +105,7 @@ test("PostgreSQL finds all that is asked for an owner without looking at the row
       );
       return Math.max(...numbers);
     };
-    expect(await mostOf(createIndexQueries(POSTGRES).count({ limit: 1 }))).toBe(10_000);
+    expect(await mostOf(createIndexQueries(POSTGRES).count({ limit: 1 }, Infinity))).toBe(10_000);
     for (const [what, question] of Object.entries(questionsOf(POSTGRES)))
       expect([what, await mostOf(question)]).toEqual([what, expect.toSatisfy((most: number) => most <= 20)]);
   } finally {

@@ -104,7 +104,7 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
 
 /**
  * The number of the runs that a query selects, with a plus while there are more than were read and the server has not counted
- * them. It counts in a request of its own, behind the first page, because a count reads all of the runs and the page only its own.
+ * them, or has stopped counting. It counts in a request of its own, behind the first page, because a count reads more runs than the page.
  */
 export function useRunCount(
   server: PageServer,
@@ -112,7 +112,9 @@ export function useRunCount(
   { runs, hasMore, isStale }: RunPages,
 ): string | undefined {
   const tookMs = useRef(0);
-  const isCounted = hasMore && !isStale && SEARCHED.every((name) => query[name] === undefined);
+  const isSearched =
+    SEARCHED.some((name) => query[name] !== undefined) || (query["finish_reason"] ?? "error") !== "error";
+  const isCounted = hasMore && !isStale && !isSearched;
   const key = JSON.stringify([server.url, query, isCounted]);
   const { value, reload } = useResource(key, async (signal) => {
     if (!isCounted) return { key, total: undefined };
@@ -122,22 +124,23 @@ export function useRunCount(
       signal,
     });
     tookMs.current = performance.now() - startedAt;
-    const total = headers.get("total-count");
-    return { key, total: total === null ? undefined : Number(total) };
+    return { key, total: headers.get("total-count") ?? undefined };
   });
   useRunChanges(server, reload, undefined, () => tookMs.current * COUNT_PAUSES);
   const total = value?.key === key ? value.total : undefined;
   /** Of the list before, as long as that one is shown. */
   const shown = useRef<string>(undefined);
   if (runs !== undefined && !isStale) {
-    const isOpen = hasMore && total === undefined;
-    shown.current = `${(hasMore ? (total ?? runs.length) : runs.length).toLocaleString()}${isOpen ? "+" : ""}`;
+    // `12`, or `10000+`.
+    const isOpen = hasMore && total?.endsWith("+") !== false;
+    const count = hasMore && total !== undefined ? Number.parseInt(total, 10) : runs.length;
+    shown.current = `${count.toLocaleString()}${isOpen ? "+" : ""}`;
   }
   return shown.current;
 }
 
-/** What runs are searched by. The server counts those of other lists alone. */
-const SEARCHED = ["q", "finish_reason", "error_code", "updated_after", "metadata"];
+/** What runs are searched by. The server counts those of other lists, and those that failed. */
+const SEARCHED = ["q", "error_code", "updated_after", "metadata"];
 
 /** So many times as long as a count took the page waits before the next one: most of the time the server does something else. */
 const COUNT_PAUSES = 10;

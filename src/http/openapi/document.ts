@@ -626,7 +626,11 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
         { type: "string", enum: ["updated", "oldest"] },
         "`oldest` lists the least recently updated run first.",
       ),
-      inQuery("total", flag, "Counts the runs of a list without a search, in the header `Total-Count`."),
+      inQuery(
+        "total",
+        { type: "string", enum: ["true", "false", "all"] },
+        "Counts the runs of a list without a search, in the header `Total-Count`: up to 10,000, which is `10000+` then, or `all`.",
+      ),
       inQuery("key", text, "Only the run with this key; at the root with agent."),
       inQuery("cursor", text, "Start of the page, from the Link header."),
     ],

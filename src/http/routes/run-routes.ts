@@ -41,7 +41,7 @@ export function runHandlers(host: Host, { agent }: Place): AgentHandlers<"reques
       const { json, next, total } = await readRunsPage(runtime, toRunsQuery(query, agent));
       const headers = {
         ...(next !== undefined && { link: nextPage(mount.pathOf(c), query, "cursor", next) }),
-        ...(total !== undefined && { "total-count": String(total) }),
+        ...(total !== undefined && { "total-count": total }),
       };
       return reply(c, json, { headers });
     },
@@ -208,7 +208,7 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
   const updatedAfter = read(query, "updated_after", parseTime);
   const metadata = read(query, "metadata", parsePair);
   const order = read(query, "order", parseOrder);
-  const total = read(query, "total", parseFlag);
+  const total = read(query, "total", parseTotal);
   const cursor = read(query, "cursor", parseName);
   const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {
@@ -290,6 +290,12 @@ function parseTime(text: string): Parsed<number> {
     : { ok: true, value: time };
 }
 
+function parseTotal(text: string): Parsed<boolean | "all"> {
+  if (text === "all") return { ok: true, value: text };
+  const flag = parseFlag(text);
+  return flag.ok ? flag : { ok: false, message: "must be true, false or all", issues: [] };
+}
+
 /** `name=value`. */
 function parsePair(text: string): Parsed<Readonly<Record<string, string>>> {
   const at = text.indexOf("=");
@@ -307,8 +313,8 @@ interface RunsText {
   readonly json: string;
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
-  /** The number of all runs of the list, if it was asked for and can be counted. */
-  readonly total?: number;
+  /** The number of all runs of the list, if it was asked for and can be counted: `12`, or `10000+` where counting has stopped. */
+  readonly total?: string;
 }
 
 /** Reads a page of the list of runs: up to a number of runs and of bytes, but at least one run. */
@@ -320,14 +326,14 @@ export async function readRunsPage(
   let room = PAGE_BYTES - 2;
   let piece = PIECE;
   let cursor = start;
-  let total: number | undefined;
+  let total: string | undefined;
 
   for (;;) {
     const asked = Math.min(piece, limit - texts.length);
-    const asksTotal = counts && total === undefined && { total: true };
+    const asksTotal = counts !== false && total === undefined && { total: counts };
     const page = await runtime.runs({ ...chosen, ...asksTotal, limit: asked, ...(cursor && { cursor }) });
     const { runs, next } = page;
-    total ??= page.total;
+    total ??= page.total === undefined ? undefined : `${page.total}${page.isTotalCut === true ? "+" : ""}`;
     const found = runs.map(toRunText);
     const fitting = countFitting(found, room);
     if (fitting === found.length || (asked === 1 && texts.length === 0)) {
@@ -367,7 +373,7 @@ function sizeOf(text: string): number {
   return byteLength(text) + 1;
 }
 
-function toText(texts: readonly string[], next: string | undefined, total: number | undefined): RunsText {
+function toText(texts: readonly string[], next: string | undefined, total: string | undefined): RunsText {
   return {
     json: `[${texts.join(",")}]`,
     ...(next !== undefined && { next }),

@@ -59,6 +59,9 @@ const REMEMBERED = 10_000;
 /** The number of requests in the answer for one run. */
 const REQUESTS = 100;
 
+/** Up to so many runs of a list are counted, unless all are asked for. */
+const COUNTED = 10_000;
+
 /** All reads of clients from the log. */
 export class Queries {
   readonly #log: EventLog;
@@ -197,27 +200,50 @@ export class Queries {
     { order = "updated", finishReason, text, errorCode, updatedAfter, metadata, ...asked }: RunsQuery,
     scope: Scope,
   ): Promise<RunsPage> {
+    const { total = false, ...listed } = asked;
     const query = {
-      ...asked,
+      ...listed,
       ...ofOwner(scope, asked.owner),
       ...(order === "oldest" && { oldestFirst: true }),
     };
     const { sees } = scope;
     if (sees !== undefined && order === "created") {
-      const { runs, ...page } = await listSeen(this.#log, query, sees);
+      const { runs, ...page } = await listSeen(this.#log, { ...query, total: total !== false }, sees);
       return { ...page, runs: runs.map(toDetails) };
     }
-    const search = { finishReason, text, errorCode, updatedAfter, metadata, sees };
+    // Which runs have failed, the log knows.
+    const isOfFailed = finishReason === "error";
+    const search = {
+      ...(!isOfFailed && { finishReason }),
+      text,
+      errorCode,
+      updatedAfter,
+      metadata,
+      sees,
+    };
+    const failed = isOfFailed || (errorCode !== undefined && finishReason === undefined);
     if (Object.values(search).some((one) => one !== undefined)) {
-      const { runs, next } = await searchRuns(this.#log, query, search);
+      const { runs, next } = await searchRuns(this.#log, { ...query, ...(failed && { failed }) }, search);
       return { runs: runs.map(toDetails), ...(next !== undefined && { next }) };
     }
     const byCreation = order === "created";
-    const { runs, total, ...page } = await this.#log.list({ ...query, byCreation });
-    const rows = runs.filter((run) => !isHidden(run)).map(toDetails);
-    if (total === undefined) return { ...page, runs: rows };
-    const isCounted = byCreation || query.agent !== undefined;
-    return { ...page, runs: rows, total: isCounted ? total : total - (await this.#countHidden(query)) };
+    // A list by creation, and one of an agent, has no run that no client sees.
+    const isWhole = byCreation || query.agent !== undefined;
+    const isCounted = total !== false;
+    const selected = { ...query, ...(failed && { failed }) };
+    const hidden = isCounted && !isWhole ? await this.#countHidden(selected) : 0;
+    const most = total === "all" ? Infinity : COUNTED;
+    const page = await this.#log.list({
+      ...selected,
+      byCreation,
+      ...(isCounted && { total: most === Infinity ? true : most + 1 + hidden }),
+    });
+    const count = page.total === undefined ? undefined : page.total - hidden;
+    return {
+      runs: page.runs.filter((run) => !isHidden(run)).map(toDetails),
+      ...(page.next !== undefined && { next: page.next }),
+      ...(count !== undefined && { total: Math.min(count, most), ...(count > most && { isTotalCut: true }) }),
+    };
   }
 
   /** The number of the runs of a list that no client sees. */

@@ -72,16 +72,9 @@ export async function countHeld(log: EventLog): Promise<readonly HeldCount[]> {
 
 /** The number of open waits, and how long the oldest is open. */
 export async function countWaits(log: EventLog, now: number): Promise<WaitCount> {
-  let waits = 0;
-  let oldestAt: number | undefined;
-  for (let cursor: string | undefined; ;) {
-    const page = await log.waits({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
-    oldestAt ??= page.waits[0]?.openedAt;
-    waits += page.waits.length;
-    cursor = page.next;
-    if (cursor === undefined || waits >= COUNTED) break;
-  }
-  return { waits, oldestMs: oldestAt === undefined ? 0 : Math.max(now - oldestAt, 0) };
+  const { waits, total = waits.length } = await log.waits({ limit: 1, total: COUNTED });
+  const oldestAt = waits[0]?.openedAt;
+  return { waits: total, oldestMs: oldestAt === undefined ? 0 : Math.max(now - oldestAt, 0) };
 }
 
 /** The runs whose turn is held, page by page. One that continues meanwhile may be left out or come twice. */

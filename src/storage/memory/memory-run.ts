@@ -23,6 +23,7 @@ import {
   requestPositionOf,
   toListCursor,
   toRequestPage,
+  countedOf,
 } from "../shared/lists.ts";
 import type { ListPosition } from "../shared/lists.ts";
 import { hasWords, endedOutput, wordsOf, wordsOfSearch } from "../shared/search-text.ts";
@@ -211,11 +212,22 @@ export function listRuns(order: readonly PlacedRun[], query: RunEntryQuery, look
   return {
     runs: page.map(({ runId, run, row }) => ({ ...row, ...toEntry(runId, run, lookup) })),
     ...(hasMore && last !== undefined && { next: toListCursor(last) }),
-    ...(query.total === true && { total: order.filter((place) => isListed(place, query)).length }),
+    ...totalOf(query, () => order.filter((place) => isListed(place, query)).length),
   };
 }
 
-function isListed({ row }: PlacedRun, { agent, owner, status }: RunEntryQuery): boolean {
+/** The number of what a query selects, if it asks for it. */
+export function totalOf(
+  query: { readonly total?: boolean | number },
+  count: () => number,
+): { readonly total?: number } {
+  const most = countedOf(query);
+  return most === undefined ? {} : { total: Math.min(count(), most) };
+}
+
+function isListed({ row }: Pick<PlacedRun, "row">, query: RunEntryQuery): boolean {
+  const { agent, owner, status, failed = false } = query;
+  if (failed && row.lastTurn?.finish_reason !== "error") return false;
   if (agent !== undefined && row.agent !== agent) return false;
   if (owner !== undefined && ownerOf(row) !== owner) return false;
   return status === undefined || row.status === status;
@@ -254,19 +266,16 @@ function wordsOfRun({ runId, run, row }: PlacedRun, lookup: Lookup): string {
 /** Lists the runs of a log in memory in the order in which they were made. */
 export function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
   checkNoCursor(query);
-  const { agent, owner, status, limit, offset = 0 } = query;
+  const { limit, offset = 0 } = query;
   const page: RunEntry[] = [];
   let total = 0;
   for (const [runId, run] of runs) {
     const { row } = run;
-    if (row === undefined || row.agent === "") continue;
-    if (agent !== undefined && row.agent !== agent) continue;
-    if (owner !== undefined && ownerOf(row) !== owner) continue;
-    if (status !== undefined && row.status !== status) continue;
+    if (row === undefined || row.agent === "" || !isListed({ row }, query)) continue;
     if (total >= offset && page.length < limit) page.push({ ...row, ...toEntry(runId, run, lookup) });
     total += 1;
   }
-  return { runs: page, ...(query.total === true && { total }) };
+  return { runs: page, ...totalOf(query, () => total) };
 }
 
 /** Lists the requests of all runs of a log in memory. */

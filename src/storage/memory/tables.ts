@@ -6,6 +6,7 @@ import { fromOwnedKey, toOwnedKey } from "../shared/owned-keys.ts";
 import { applyMark, toRemovedRequest } from "../shared/entries.ts";
 import type { WaitEntryQuery } from "../../ports/log-queries.ts";
 import { compareWaits, toWaitPage, waitPositionOf } from "../shared/lists.ts";
+import { totalOf } from "./memory-run.ts";
 import type { MemoryRun } from "./memory-run.ts";
 
 /** The requests of all runs. Of the requests of removed runs only the ids are kept. */
@@ -139,16 +140,19 @@ export class WaitTable {
     const { agent, owner, runId, requestId } = query;
     const after = waitPositionOf(query);
     const found: WaitEntry[] = [];
+    let count = 0;
     for (const id of runId === undefined ? this.#waiting : [runId]) {
       const run = this.#runs.get(id);
       if (agent !== undefined && run?.row?.agent !== agent) continue;
       if (owner !== undefined && ownerOf(run?.row ?? {}) !== owner) continue;
       for (const wait of run?.waits?.values() ?? []) {
-        const isOther = requestId !== undefined && wait.requestId !== requestId;
-        if (!isOther && (after === undefined || compareWaits(wait, after) > 0)) found.push(wait);
+        if (requestId !== undefined && wait.requestId !== requestId) continue;
+        count += 1;
+        if (after === undefined || compareWaits(wait, after) > 0) found.push(wait);
       }
     }
-    return toWaitPage(found.sort(compareWaits).slice(0, query.limit + 1), query);
+    const page = toWaitPage(found.sort(compareWaits).slice(0, query.limit + 1), query);
+    return { ...page, ...totalOf(query, () => count) };
   }
 
   #note(runId: RunId, run: MemoryRun): void {

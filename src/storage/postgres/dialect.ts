@@ -1,3 +1,4 @@
+import { failed } from "./schema/list-indexes.ts";
 import { REQUEST_IS_OWNED, REQUEST_OWNER } from "./schema/owners.ts";
 import type { SqlDialect } from "../sql/dialect.ts";
 
@@ -11,10 +12,17 @@ export const POSTGRES: SqlDialect = {
     createdAt: "created_at",
     updatedAt: "updated_at",
     // It knows how many there are.
-    agentOfBusy: "agent",
+    agentOfFew: "agent",
     head: "head + coalesce((SELECT count FROM troupe.recent WHERE recent.run = run.id), 0)",
     stored: "stored",
     live: "stored AND NOT run.removed",
+    failed: failed(),
+    ofFailed: "troupe.run",
+    ofFailedOfOwner: "troupe.run",
+    // It knows the value, and would take two conditions for rarer than one.
+    busyStatus: "status = ?",
+    // The planner does not know that it is not 0, as in the index of the runs with something to do.
+    ownStatus: "status = (SELECT ?::smallint)",
     openWaits: "(SELECT count(*) FROM troupe.wait WHERE wait.run = run.id)",
     queued: "(SELECT count(*) FROM troupe.request WHERE request.run = run.id AND phase = 0)",
     wakeAt: "(SELECT wake_at FROM troupe.request WHERE request.id = run.started)",
@@ -22,6 +30,7 @@ export const POSTGRES: SqlDialect = {
     byCreation: {
       from: "troupe.creation JOIN troupe.run ON run.id = creation.run",
       order: "place",
+      placed: "place IS NOT NULL",
       place: "SELECT troupe.place_new_1()",
       ids: `SELECT run AS id FROM troupe.creation
         WHERE place > coalesce((SELECT place FROM troupe.creation WHERE run = $1), 0) ORDER BY place LIMIT $2`,
@@ -31,6 +40,9 @@ export const POSTGRES: SqlDialect = {
   request: {
     from: "troupe.request",
     ofRuns: "troupe.run JOIN troupe.request ON request.run = run.id",
+    ofStarted: "troupe.run JOIN troupe.request ON request.id = run.started",
+    // The planner would take those that have it too for few, and read them all.
+    startedPhase: "CASE WHEN phase = ? THEN true END",
     ofQueued: "troupe.run JOIN troupe.request ON request.run = run.id",
     ofRunsOrder: "run.id",
     id: "request.id",
@@ -55,8 +67,8 @@ export const POSTGRES: SqlDialect = {
     agent: "agent",
     owner: REQUEST_OWNER,
     isOwned: REQUEST_IS_OWNED,
-    live: "true",
     ofRun: "run = ?",
+    alone: "troupe.wait",
   },
   outbox: {
     from: "troupe.outbox",

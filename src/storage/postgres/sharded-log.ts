@@ -17,6 +17,7 @@ import {
   toRequestPage,
   toSchedulePage,
   toWaitPage,
+  countedOf,
 } from "../shared/lists.ts";
 import type { ListPosition } from "../shared/lists.ts";
 import { Database } from "./connection/database.ts";
@@ -478,15 +479,15 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     async waits(query) {
       const { runId } = query;
       if (runId !== undefined) return places.ask(runId, (log) => log.waits(query));
-      const { page } = await paged(
+      const { page, total } = await paged(
         query,
         async (log, limit, cursor) => {
-          const { waits, next } = await log.waits(pageOf(query, limit, cursor));
-          return { items: waits, next };
+          const { waits, ...found } = await log.waits(pageOf(query, limit, cursor));
+          return { items: waits, next: found.next, ...withTotal(found) };
         },
         { compare: compareWaits, toPage: toWaitPage },
       );
-      return page;
+      return { ...page, ...totalOf(query, [{ total }]) };
     },
     outbox,
     async schedules(query) {
@@ -496,18 +497,14 @@ function divided(places: Places, table: ShardTable): PostgresLog {
         query,
         async (log, limit, cursor) => {
           const { schedules, ...found } = await log.schedules(pageOf(query, limit, cursor));
-          return {
-            items: schedules,
-            next: found.next,
-            ...(found.total !== undefined && { total: found.total }),
-          };
+          return { items: schedules, next: found.next, ...withTotal(found) };
         },
         {
           compare: (a, b) => compareTexts(a.runId, b.runId) || compareTexts(a.id, b.id),
           toPage: toSchedulePage,
         },
       );
-      return query.total === true ? { ...page, total } : page;
+      return { ...page, ...totalOf(query, [{ total }]) };
     },
     snapshot: async (runId) => places.ask(runId, (log) => log.snapshot(runId)),
     unreferenced,
@@ -556,12 +553,17 @@ function isNeededOf(isCopy: IsCopy): (place: LogPlace) => (entry: { readonly run
   return (place) => (entry) => !isCopy(entry.runId, place);
 }
 
-/** The number of runs, if the query asks for it. While a shard moves, its runs may be counted twice. */
+/** The number of what is in all databases, if the query asks for it. While a shard moves, what is in it may be counted twice. */
 function totalOf(
-  { total = false }: RunEntryQuery,
+  query: { readonly total?: boolean | number },
   pages: readonly { readonly total: number }[],
 ): { readonly total?: number } {
-  return total ? { total: sum(pages.map((page) => page.total)) } : {};
+  const most = countedOf(query);
+  return most === undefined ? {} : { total: Math.min(sum(pages.map((page) => page.total)), most) };
+}
+
+function withTotal({ total }: { readonly total?: number }): { readonly total?: number } {
+  return total === undefined ? {} : { total };
 }
 
 /** What a batch gives its run that no other run may have. */

@@ -47,6 +47,12 @@ export function positionOf({ cursor }: RunEntryQuery): ListPosition | undefined 
   return cursor === undefined ? undefined : parseListCursor(cursor);
 }
 
+/** Up to which number a query counts what it selects; `undefined` if it does not count. */
+export function countedOf({ total = false }: { readonly total?: boolean | number }): number | undefined {
+  if (typeof total === "number") return total;
+  return total ? Infinity : undefined;
+}
+
 /** Refuses a cursor for a list that has none. */
 export function checkNoCursor({ cursor }: RunEntryQuery): void {
   if (cursor === undefined) return;

@@ -38,14 +38,22 @@ interface RunTable {
   readonly owner: string;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Its agent, in a list of the runs with something to do: they are fewer than those of the agent, whose index is not to be used. */
-  readonly agentOfBusy: string;
+  /** Its agent, in a list of the runs with something to do or that failed: they are fewer than those of the agent, whose index is not to be used. */
+  readonly agentOfFew: string;
   /** The id of its newest event. */
   readonly head: string;
   /** The condition that something was appended to it. */
   readonly stored: string;
   /** The condition that something was appended to it and that it is not removed, as in the indexes of lists. */
   readonly live: string;
+  /** The condition that its newest turn has failed, as in the indexes of those runs; and these runs, and those of an owner. */
+  readonly failed: string;
+  readonly ofFailed: string;
+  readonly ofFailedOfOwner: string;
+  /** The condition that it has a status with something to do, which is a value, as in the index of those runs. */
+  readonly busyStatus: string;
+  /** The condition that it has a status, which is a value, in a list of the runs of an owner: they are fewer than those with the status. */
+  readonly ownStatus: string;
   /** The number of its open waits, the number of its queued requests, the wake time of its started request, and its alias. */
   readonly openWaits: string;
   readonly queued: string;
@@ -55,6 +63,8 @@ interface RunTable {
   readonly byCreation: {
     readonly from: string;
     readonly order: string;
+    /** The condition that a run has its place in that order. */
+    readonly placed: string;
     /** The statement that gives new runs their places, if the engine does not do so with their first appends. */
     readonly place?: string;
     /** The ids behind one of them: a value for this one, and one for the limit. */
@@ -69,7 +79,11 @@ interface RequestTable {
   readonly from: string;
   /** The requests beside their runs, which are looked at first. */
   readonly ofRuns: string;
-  /** The same with the requests looked at first: those that are queued are few. */
+  /** The request of each run that has started and not ended, beside its run. */
+  readonly ofStarted: string;
+  /** The condition that this request has a phase, which is a value, as its run has it. */
+  readonly startedPhase: string;
+  /** The requests beside their runs, with the requests looked at first: those that are queued are few. */
   readonly ofQueued: string;
   /** The order by the ids of these runs, as an index of the runs has it. */
   readonly ofRunsOrder: string;
@@ -102,10 +116,10 @@ interface WaitTable {
   readonly owner: string;
   /** The condition of that index. */
   readonly isOwned: string;
-  /** The condition that its run is not removed. */
-  readonly live: string;
   /** The condition that it is of a run, which is a value. */
   readonly ofRun: string;
+  /** Without the runs: a run that is removed has no waits. */
+  readonly alone: string;
 }
 
 /** The rows of outboxes. */

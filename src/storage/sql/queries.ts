@@ -25,6 +25,7 @@ import type {
 } from "../../ports/log-queries.ts";
 import { NOTHING_SPENT } from "../../ports/spending.ts";
 import type { Spent, SpentEntry, SpentKey } from "../../ports/spending.ts";
+import type { RequestPhase } from "../../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
 import { auditPlaceOf, toAuditPage } from "../shared/audit.ts";
@@ -71,8 +72,8 @@ export interface IndexQueries extends StatisticsQueries {
   matching(query: RunEntryQuery, match: MatchQuery): SqlQuery<readonly ListPosition[] | undefined>;
   /** The rows of runs with what their words are made from. */
   textsOf(runIds: readonly RunId[]): SqlQuery<readonly RunText[]>;
-  /** The number of runs of a list from its start. */
-  count(query: RunEntryQuery): SqlQuery<number>;
+  /** The number of runs of a list from its start, up to another one. */
+  count(query: RunEntryQuery, most: number): SqlQuery<number>;
   runIds(query: RunIdQuery): SqlQuery<readonly RunId[]>;
   aliases(runId: RunId): SqlQuery<readonly RunAlias[]>;
   references(runId: RunId): SqlQuery<readonly string[]>;
@@ -88,6 +89,8 @@ export interface IndexQueries extends StatisticsQueries {
   waking(query: WakeQuery): SqlQuery<readonly RequestEntry[]>;
   parked(query: ParkedQuery): SqlQuery<readonly RequestEntry[]>;
   waits(query: WaitEntryQuery): SqlQuery<WaitEntryPage>;
+  /** The number of waits of a list from its start, up to another one. */
+  countWaits(query: WaitEntryQuery, most: number): SqlQuery<number>;
   outbox(query: OutboxQuery): SqlQuery<readonly OutboxEntry[]>;
   schedules(query: ScheduleQuery): SqlQuery<ScheduleEntryPage>;
   /** The number of schedules of a list from its start. */
@@ -140,7 +143,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   const listed = `${listedColumns} FROM ${request.ofRuns}`;
   const requestPlace = ["accepted_n", "accepted_after", request.id];
   const newestFirst = requestPlace.map((column) => `${column} DESC`).join();
-  const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at FROM ${wait.from}`;
+  const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at`;
   const messages = `SELECT ${outbox.run} AS run, event, ${outbox.request} AS request, kind FROM ${outbox.from}`;
 
   const schedules = `SELECT ${schedule.run} AS run, ${schedule.owner} AS owner, ${schedule.id} AS id, due, data FROM ${schedule.from}`;
@@ -186,7 +189,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
 
   /** The conditions of a list of runs. */
   function selected(query: RunEntryQuery): Conditions {
-    const { agent, owner, status, oldestFirst = false, byCreation = false } = query;
+    const { agent, owner, status, failed = false, oldestFirst = false, byCreation = false } = query;
     if (byCreation) checkNoCursor(query);
     const position = positionOf(query);
     const where = new Conditions(run.live);
@@ -194,14 +197,16 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     // As in the indexes of the runs of owners, which do not have those of `default`.
     if (owner === DEFAULT_OWNER) where.add(`${run.owner} = '${DEFAULT_OWNER}'`);
     else if (owner !== undefined) where.add(`${run.owner} <> '${DEFAULT_OWNER}' AND ${run.owner} = ?`, owner);
+    if (failed) where.add(run.failed);
     const isOfOwner = owner !== undefined && owner !== DEFAULT_OWNER;
-    const isOfBusy = status !== undefined && status !== "idle" && !isOfOwner && !byCreation;
-    if (agent !== undefined) where.add(`${isOfBusy ? run.agentOfBusy : "agent"} = ?`, agent);
+    const isOfBusy = status !== undefined && status !== "idle" && !isOfOwner && !byCreation && !failed;
+    // Without an agent are the runs of the runtime itself, of which there are few.
+    const isOfFew = (isOfBusy || (failed && !byCreation)) && agent !== "";
+    if (agent !== undefined) where.add(`${isOfFew ? run.agentOfFew : "agent"} = ?`, agent);
     if (status !== undefined) {
       const phase = RUN_PHASES.indexOf(status);
-      // An owner has fewer runs than there are busy ones: the plus keeps their index from being used.
-      if (isOfOwner) where.add("+status = ?", phase);
-      else where.add(status === "idle" ? "status = ?" : "status > 0 AND status = ?", phase);
+      if (isOfOwner) where.add(run.ownStatus, phase);
+      else where.add(status === "idle" ? "status = ?" : run.busyStatus, phase);
     }
     if (position !== undefined) {
       const { updatedAt, runId } = position;
@@ -217,21 +222,27 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     return where;
   }
 
+  /** The runs of a list or a count. */
+  function fromOf({ failed = false, byCreation = false, agent, owner }: RunEntryQuery): string {
+    if (!failed || byCreation || agent === "") return run.from;
+    return owner === undefined || owner === DEFAULT_OWNER ? run.ofFailed : run.ofFailedOfOwner;
+  }
+
   /** The conditions of a list of requests, in the runs behind a cursor of the list of runs. */
   function selectedRequests(query: Omit<RequestListQuery, "limit">, cursor?: string): Conditions {
     const { owner, agent, runId, phase, updatedAfter } = query;
-    const isOfStarted = phase === "running" || phase === "waiting" || phase === "held";
     const where = selected({
       limit: 0,
       ...(owner !== undefined && { owner }),
       ...(agent !== undefined && { agent }),
       // The status of a run is the phase of its started request.
-      ...(isOfStarted && runId === undefined && { status: phase }),
+      ...(isOfStarted(phase) && runId === undefined && { status: phase }),
       ...(cursor !== undefined && { cursor }),
     });
     if (runId !== undefined) where.add(`${run.id} = ?`, runId);
     if (updatedAfter !== undefined) where.add(`${run.updatedAt} >= ?`, updatedAfter);
-    if (isOfStarted) where.add(`${request.id} = run.started AND phase = ?`, REQUEST_PHASES.indexOf(phase));
+    if (isOfStarted(phase))
+      where.add(`${request.id} = run.started AND ${request.startedPhase}`, REQUEST_PHASES.indexOf(phase));
     // As in the indexes of the runs with something to do and of queued requests.
     if (phase === "queued")
       where.add(owner === undefined || owner === DEFAULT_OWNER ? "status > 0" : "+status > 0");
@@ -261,6 +272,36 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     return where;
   }
 
+  /** The conditions of a list of waits. */
+  function selectedWaits({ agent, owner, runId, requestId }: Omit<WaitEntryQuery, "limit">): Conditions {
+    const where = new Conditions("true");
+    // The waits of a run, and of its owner, are fewer than those of the agent.
+    const isOfFew = runId !== undefined || (owner !== undefined && owner !== DEFAULT_OWNER);
+    if (agent !== undefined) where.add(`${wait.agent}${isOfFew ? " || ''" : ""} = ?`, agent);
+    if (runId !== undefined) where.add(wait.ofRun, runId);
+    if (owner === DEFAULT_OWNER) where.add(`NOT ${wait.isOwned}`);
+    // The waits of a run are fewer than those of its owner, whose index an expression of its own keeps from being used.
+    else if (owner !== undefined && runId !== undefined) where.add(`${wait.owner} || '' = ?`, owner);
+    else if (owner !== undefined) where.add(`${wait.isOwned} AND ${wait.owner} = ?`, owner);
+    if (requestId !== undefined)
+      where.add(
+        `(${wait.request} = ? OR ${wait.request} > ? AND ${wait.request} < ?)`,
+        requestId,
+        ...otherOwners(requestId),
+      );
+    return where;
+  }
+
+  /** Counts rows up to a number. */
+  function counted(from: string, where: Conditions, order: string, most: number): SqlQuery<number> {
+    const isBounded = most < Infinity;
+    const text = isBounded
+      ? `SELECT count(*) AS n FROM (SELECT 1 FROM ${from} WHERE ${where.text} ORDER BY ${order} LIMIT ?) AS counted`
+      : `SELECT count(*) AS n FROM ${from} WHERE ${where.text}`;
+    const values = isBounded ? [...where.values, most] : where.values;
+    return toQuery(finish(text), values, ([row]: readonly { readonly n: number }[]) => row?.n ?? 0);
+  }
+
   return {
     run: (runId, owner) =>
       owner === undefined ? one(oneRun, [runId], toRun) : one(oneOwnRun, [runId, owner], toRun),
@@ -269,7 +310,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     list(query) {
       const { limit, offset = 0, byCreation = false } = query;
       const where = selected(query);
-      const from = byCreation ? run.byCreation.from : run.from;
+      const from = byCreation ? run.byCreation.from : fromOf(query);
+      if (byCreation) where.add(run.byCreation.placed);
       // The runs of an owner are sorted; in the order of their creation they stand among those of all others.
       const isSorted = query.owner !== undefined && query.owner !== DEFAULT_OWNER;
       const byPlace = isSorted ? `${run.byCreation.order} + 0` : run.byCreation.order;
@@ -320,10 +362,10 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         run: toRun(row),
         ended: ended ?? undefined,
       })),
-    count({ cursor: _cursor, ...query }) {
+    count({ cursor: _cursor, ...query }, most) {
       const where = selected(query);
-      const text = finish(`SELECT count(*) AS n FROM ${run.from} WHERE ${where.text}`);
-      return toQuery(text, where.values, ([row]: readonly { readonly n: number }[]) => row?.n ?? 0);
+      // In the order of an index, which has only the runs that are counted.
+      return counted(fromOf(query), where, orderOf({ ...query, oldestFirst: true }), most);
     },
     runIds: ({ removed = false, after = "", limit }) =>
       all(removed ? removedIds : ids, [after, limit], (row: { readonly id: RunId }) => row.id),
@@ -376,8 +418,10 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       const isSorted =
         query.phase === "queued" && (query.owner === undefined || query.owner === DEFAULT_OWNER);
       const time = isSorted ? `${run.updatedAt} + 0` : run.updatedAt;
-      const order = `${time} DESC, ${request.ofRunsOrder}, ${newestFirst}`;
-      const from = isSorted && query.runId === undefined ? request.ofQueued : request.ofRuns;
+      const inRun = isOfStarted(query.phase) ? "" : `, ${newestFirst}`;
+      const order = `${time} DESC, ${request.ofRunsOrder}${inRun}`;
+      const ofRuns = isOfStarted(query.phase) ? request.ofStarted : request.ofRuns;
+      const from = isSorted && query.runId === undefined ? request.ofQueued : ofRuns;
       const text = finish(`${listedColumns} FROM ${from} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
       return all(text, [...where.values, query.limit + 1], toListedRequest);
     },
@@ -399,34 +443,21 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     },
     parked: ({ after = "", limit }) => all(parked, [after, limit], toRequest),
     waits(query) {
-      const { agent, owner, runId, requestId, limit } = query;
       const after = waitPositionOf(query);
-      const where = new Conditions(wait.live);
-      // The waits of a run, and of its owner, are fewer than those of the agent.
-      const isOfFew = runId !== undefined || (owner !== undefined && owner !== DEFAULT_OWNER);
-      if (agent !== undefined) where.add(`${wait.agent}${isOfFew ? " || ''" : ""} = ?`, agent);
-      if (runId !== undefined) where.add(wait.ofRun, runId);
-      if (owner === DEFAULT_OWNER) where.add(`NOT ${wait.isOwned}`);
-      // The waits of a run are fewer than those of its owner, whose index an expression of its own keeps from being used.
-      else if (owner !== undefined && runId !== undefined) where.add(`${wait.owner} || '' = ?`, owner);
-      else if (owner !== undefined) where.add(`${wait.isOwned} AND ${wait.owner} = ?`, owner);
-      if (requestId !== undefined)
-        where.add(
-          `(${wait.request} = ? OR ${wait.request} > ? AND ${wait.request} < ?)`,
-          requestId,
-          ...otherOwners(requestId),
-        );
+      const where = selectedWaits(query);
       const order = `${wait.openedAt}, ${wait.run}, id`;
       if (after !== undefined) {
         const { openedAt, runId: last, waitId } = after;
         where.add(`${wait.openedAt} >= ? AND (${order}) > (?, ?, ?)`, openedAt, openedAt, last, waitId);
       }
-      const text = finish(`${waits} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
+      const text = finish(`${waits} FROM ${wait.from} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
       // One row more than requested shows whether there is a next page.
-      return toQuery(text, [...where.values, limit + 1], (rows: readonly WaitColumns[]) =>
+      return toQuery(text, [...where.values, query.limit + 1], (rows: readonly WaitColumns[]) =>
         toWaitPage(rows.map(toWait), query),
       );
     },
+    countWaits: ({ cursor: _cursor, ...query }, most) =>
+      counted(wait.alone, selectedWaits(query), wait.openedAt, most),
     outbox({ runId, kind, newest, ...query }) {
       const where = new Conditions(`kind ${kind === undefined ? "<>" : "="} ${OUTBOX_KINDS.indexOf("dead")}`);
       if (runId !== undefined) where.add(`${outbox.run} = ?`, runId);
@@ -448,8 +479,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     },
     countSchedules({ cursor: _cursor, ...query }) {
       const where = selectedSchedules(query);
-      const text = finish(`SELECT count(*) AS n FROM ${schedule.from} WHERE ${where.text}`);
-      return toQuery(text, where.values, ([row]: readonly { readonly n: number }[]) => row?.n ?? 0);
+      return counted(schedule.from, where, schedule.order, Infinity);
     },
     due({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit, ...query }) {
       const where = new Conditions("due > ? AND due <= ?", after, notAfter);
@@ -519,6 +549,11 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       removedIds,
     ],
   };
+}
+
+/** Whether requests of a phase have started and not ended: a run has one of them at most. */
+function isOfStarted(phase: RequestPhase | undefined): phase is "running" | "waiting" | "held" {
+  return phase === "running" || phase === "waiting" || phase === "held";
 }
 
 interface WalkedRow extends ListPosition {

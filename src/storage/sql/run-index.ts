@@ -2,7 +2,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { toRequestPage } from "../shared/lists.ts";
+import { countedOf, toRequestPage } from "../shared/lists.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
 import type { IndexQueries } from "./queries.ts";
 import type { SqlQuery } from "./query.ts";
@@ -96,7 +96,8 @@ export function createRunIndex({ queries, claims, node, ask, search }: RunIndexO
       }
       if (query.byCreation === true && queries.place !== undefined) await ask(queries.place);
       const { runs, ...page } = await ask(queries.list(query));
-      const total = query.total === true && { total: await ask(queries.count(query)) };
+      const most = countedOf(query);
+      const total = most !== undefined && { total: await ask(queries.count(query, most)) };
       return { ...page, runs: runs.map(acknowledged), ...total };
     },
     async runIds(query) {
@@ -112,7 +113,9 @@ export function createRunIndex({ queries, claims, node, ask, search }: RunIndexO
     parked: async (query) => ask(queries.parked(query)),
     async waits(query) {
       await settled(query.runId);
-      return ask(queries.waits(query));
+      const page = await ask(queries.waits(query));
+      const most = countedOf(query);
+      return most === undefined ? page : { ...page, total: await ask(queries.countWaits(query, most)) };
     },
     async outbox(query) {
       await settled(query.runId);

@@ -23,6 +23,8 @@ export interface Setup {
   readonly peers?: boolean;
   /** The directory that keeps what takes long to fill, for the next time. */
   readonly store?: string;
+  /** How many runs a store of years has. */
+  readonly runs?: number;
 }
 
 /** The settings for published figures: ten to twelve minutes. */

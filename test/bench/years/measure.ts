@@ -24,8 +24,8 @@ const STARTS = 3;
  * of which wait for a person; how long a node needs to start on it; and how fast retention removes runs beside turns. Writes the plans of the
  * statements beside a store that is kept.
  */
-export async function measureYears({ isQuick, store }: Setup): Promise<Result[]> {
-  const [runs, draws] = isQuick ? [20_000, 50] : [1_000_000, 300];
+export async function measureYears({ isQuick, store, runs: wanted }: Setup): Promise<Result[]> {
+  const [runs, draws] = isQuick ? [wanted ?? 20_000, 50] : [wanted ?? 1_000_000, 300];
   const kept = (engine: string): string | undefined =>
     store === undefined ? undefined : resolve(store, `years-${engine}-${runs}`);
   const size = { runs, draws, removals: isQuick ? 3_000 : 30_000, plans: store && resolve(store) };

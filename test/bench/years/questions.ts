@@ -46,7 +46,7 @@ function lotOf({ random, runs }: Asked): string {
   return `lot${String(random(Math.floor(runs / LOT))).padStart(8, "0")}`;
 }
 
-function list(what: string, query: Parameters<EventLog["list"]>[0]): Question {
+function list(what: string, query: Omit<Parameters<EventLog["list"]>[0], "total">): Question {
   return {
     what,
     ask: ({ runtime }) => runtime.runs(query),
@@ -80,9 +80,14 @@ export const QUESTIONS: readonly Question[] = [
   }),
   list("runs in the order of creation", { limit: PAGE, byCreation: true }),
   {
-    what: "runs that failed",
-    ask: ({ runtime }) => runtime.runs({ limit: PAGE, finishReason: "error" }),
-    looks: true,
+    what: "runs that failed, with their number",
+    ask: ({ runtime }) => runtime.runs({ limit: PAGE, finishReason: "error", total: true }),
+    plan: (queries) => queries.list({ limit: PAGE, failed: true }),
+  },
+  {
+    what: "runs of an agent that failed, none",
+    ask: ({ runtime }) => runtime.runs({ limit: PAGE, finishReason: "error", agent: "clerk" }),
+    plan: (queries) => queries.list({ limit: PAGE, failed: true, agent: "clerk" }),
   },
   {
     what: "runs with a value of metadata",
@@ -90,9 +95,24 @@ export const QUESTIONS: readonly Question[] = [
     looks: true,
   },
   {
-    what: "the number of all runs",
+    what: "runs, newest, with their number",
     ask: ({ runtime }) => runtime.runs({ limit: PAGE, total: true }),
-    plan: (queries) => queries.count({ limit: PAGE }),
+    plan: (queries) => queries.count({ limit: PAGE }, 10_000),
+  },
+  {
+    what: "runs that wait, with their number",
+    ask: ({ runtime }) => runtime.runs({ limit: PAGE, total: true, status: "waiting" }),
+    plan: (queries) => queries.count({ limit: PAGE, status: "waiting" }, 10_000),
+  },
+  {
+    what: "runs that are idle, with their number",
+    ask: ({ runtime }) => runtime.runs({ limit: PAGE, total: true, status: "idle" }),
+    plan: (queries) => queries.count({ limit: PAGE, status: "idle" }, 10_000),
+  },
+  {
+    what: "each run counted",
+    ask: ({ runtime }) => runtime.runs({ limit: PAGE, total: "all" }),
+    plan: (queries) => queries.count({ limit: PAGE }, Infinity),
     looks: true,
   },
   {
@@ -129,7 +149,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     what: "the number of waits",
     ask: ({ runtime }) => runtime.countWaits(),
-    looks: true,
+    plan: (queries) => queries.countWaits({ limit: 1 }, 10_000),
   },
   {
     what: "schedules",
@@ -207,7 +227,12 @@ function ofOwner(name: string, owner: (asked: Asked) => string): readonly Questi
       plan: (queries) => queries.list({ limit: PAGE, owner: nameOf(0), status: "waiting" }),
     },
     {
-      what: `runs of ${name} that work, none`,
+      what: `runs of ${name} that failed`,
+      ask: (asked) => own(asked).runs({ limit: PAGE, finishReason: "error" }),
+      plan: (queries) => queries.list({ limit: PAGE, owner: nameOf(0), failed: true }),
+    },
+    {
+      what: `runs of ${name} that work`,
       ask: (asked) => own(asked).runs({ limit: PAGE, status: "running" }),
       plan: (queries) => queries.list({ limit: PAGE, owner: nameOf(0), status: "running" }),
     },

@@ -3314,7 +3314,7 @@ export interface operations {
                 updated_after?: string;
                 metadata?: string;
                 order?: "updated" | "oldest";
-                total?: boolean;
+                total?: "true" | "false" | "all";
                 key?: string;
                 cursor?: string;
             };

@@ -362,6 +362,8 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP INDEX ${schema}.request_queued;
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
     DROP FUNCTION ${schema}.append_3, ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1;
+    DROP STATISTICS ${schema}.run_agent_status;
+    DROP INDEX ${schema}.run_failed, ${schema}.run_failed_of;
     DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;
     DROP TABLE ${schema}.spent, ${schema}.schedule, ${schema}.statistic, ${schema}.statistic_sum, ${schema}.statistic_owner, ${schema}.statistic_place, ${schema}.run_text, ${schema}.text_due;
     DROP FUNCTION ${schema}.begin_sums_1, ${schema}.sum_hours_1, ${schema}.statistic_gone_1;

@@ -7,7 +7,7 @@ import type { RequestMark } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { createSpeaker, encodeEvent } from "../../../src/protocol/events/encode.ts";
 import type { EventBody } from "../../../src/protocol/events/event-body.ts";
-import { revertSchema } from "../../../src/storage/sqlite/format/schema.ts";
+import { RUN_FAILED, revertSchema } from "../../../src/storage/sqlite/format/schema.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import {
   events,
@@ -313,15 +313,20 @@ test("lists of runs are read from an index in their order, from either end", asy
   await sqliteLog(directory).close();
   const database = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
   onTestFinished(() => database.close());
-  const plan = (where: string, order: string): string =>
+  const plan = (where: string, order: string, from = "run"): string =>
     JSON.stringify(
       database
         .prepare(
-          `EXPLAIN QUERY PLAN SELECT rid FROM run WHERE removed = 0 ${where} ORDER BY ${order} LIMIT 10`,
+          `EXPLAIN QUERY PLAN SELECT rid FROM ${from} WHERE removed = 0 ${where} ORDER BY ${order} LIMIT 10`,
         )
         .all(),
     );
   for (const order of ["updated DESC, run_id", "updated, run_id DESC"]) {
+    for (const [where, from] of [
+      [`AND ${RUN_FAILED}`, SQLITE.run.ofFailed],
+      [`AND ${RUN_FAILED} AND owner <> 'default' AND owner = 'a'`, SQLITE.run.ofFailedOfOwner],
+    ] as const)
+      expect(plan(where, order, from)).not.toContain("TEMP B-TREE");
     for (const [where, index] of [
       ["", "run_updated"],
       ["AND agent = 'a'", "run_agent"],

@@ -158,6 +158,7 @@ test.each([17, 18])(
       DROP TABLE audit; DROP TABLE base; DROP TABLE spent; DROP TABLE schedule; DROP TABLE statistic;
       DROP TABLE statistic_sum; DROP TABLE statistic_owner; DROP TABLE statistic_place;
       DROP TABLE run_words; DROP TABLE run_text; DROP TABLE text_place; DROP TABLE text_due;
+      DROP INDEX run_failed; DROP INDEX run_failed_of;
       DROP INDEX outbox_dead; DROP INDEX wait_agent; ALTER TABLE wait DROP COLUMN agent;
       CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL);
       INSERT INTO recent SELECT n, checksum, parts, body FROM batch WHERE parts IS NOT NULL;

@@ -48,7 +48,7 @@ export class TasksReader {
     limit: number,
   ): Promise<{ readonly runs: readonly RunDetails[]; readonly total: number }> {
     const { agent } = this;
-    const query = { agent, order: "created", offset, limit, total: true } as const;
+    const query = { agent, order: "created", offset, limit, total: "all" } as const;
     const { runs, total = 0 } = await this.#runtime.runs(query);
     return { runs, total };
   }

@@ -4,6 +4,7 @@ import { AUDIT } from "./audit.ts";
 import { BASES } from "./bases.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
+import { LIST_INDEXES, LIST_INDEXES_BACK } from "./list-indexes.ts";
 import { OWNERS } from "./owners.ts";
 import { RECENT } from "./recent.ts";
 import { SCHEDULES } from "./schedules.ts";
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly string[] = [
   SHARDS,
   SHARD_MOVES,
   WAITS_OF_AGENTS,
+  LIST_INDEXES,
 ];
 
 /** The number of the schema that this version needs. */
@@ -64,6 +66,7 @@ interface StepBack {
 
 /** The ways back, the newest change first. Each new change has one, or ends them. */
 const WAY_BACK: readonly StepBack[] = [
+  { version: 18, back: LIST_INDEXES_BACK },
   { version: 17, back: WAITS_OF_AGENTS_BACK },
   {
     version: SHARD_MOVES_VERSION,

@@ -87,7 +87,7 @@ export function revertSchema(database: DatabaseSync, to: number): number {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 26;
+export const VERSION = 27;
 
 /** What to do about a log of a newer format. */
 export const NEWER_HINT = "npm install troupe@latest, or restore the copy that was made before the update";
@@ -108,15 +108,18 @@ const BY_CREATION = "CREATE INDEX run_created ON run (agent) WHERE removed = 0";
 
 // Lists begin with the newest runs, so they read these indexes from their ends. A run that changes moves to the end, where SQLite
 // fills a page before it begins the next; at the start of an index it would divide the first page again and again.
-const BY_TIME = `
+// In the formats 15 to 26.
+const BY_TIME_ALONE = `
   CREATE INDEX run_updated ON run (updated, run_id DESC) WHERE removed = 0`;
 // In the formats 15 to 25.
 const BY_AGENT_OR_STATUS = `
   CREATE INDEX run_agent ON run (agent, updated, run_id DESC) WHERE removed = 0;
   CREATE INDEX run_busy ON run (status, updated, run_id DESC) WHERE removed = 0 AND status > 0`;
 
-// Their last columns sort nothing: a list of the runs of an agent with a status leaves out the others without reading their rows, of which there
-// can be many.
+// Their last columns sort nothing: a list of the runs with a status, or of an agent with one, leaves out the others without reading their rows,
+// of which there can be many.
+const BY_TIME = `
+  CREATE INDEX run_updated ON run (updated, run_id DESC, status) WHERE removed = 0`;
 const BY_AGENT_AND_STATUS = `
   CREATE INDEX run_agent ON run (agent, updated, run_id DESC, status) WHERE removed = 0;
   CREATE INDEX run_busy ON run (status, updated, run_id DESC, agent) WHERE removed = 0 AND status > 0`;
@@ -127,8 +130,21 @@ const DROP_THEM = "DROP INDEX run_agent; DROP INDEX run_busy";
 export const WAIT_IS_OWNED: string = "instr(request_id, '/') > 0";
 export const WAIT_OWNER: string = "substr(request_id, instr(request_id, '/') + 1)";
 const BY_OWNER = `
+  CREATE INDEX run_owner ON run (owner, updated, run_id DESC, status) WHERE removed = 0 AND owner <> 'default';
+  CREATE INDEX run_owner_agent ON run (owner, agent, updated, run_id DESC, status)
+    WHERE removed = 0 AND owner <> 'default'`;
+// In the formats 17 to 26.
+const BY_OWNER_ALONE = `
   CREATE INDEX run_owner ON run (owner, updated, run_id DESC) WHERE removed = 0 AND owner <> 'default';
   CREATE INDEX run_owner_agent ON run (owner, agent, updated, run_id DESC) WHERE removed = 0 AND owner <> 'default'`;
+const DROP_BY_TIME_AND_OWNER = "DROP INDEX run_updated; DROP INDEX run_owner; DROP INDEX run_owner_agent";
+
+// The runs whose newest turn has failed; one that ends well writes nothing here. In the text of an error each quotation mark is escaped.
+export const RUN_FAILED: string = `instr(last_turn, '"finish_reason":"error"') > 0`;
+const FAILED = `
+  CREATE INDEX run_failed ON run (updated, run_id DESC, agent) WHERE removed = 0 AND ${RUN_FAILED};
+  CREATE INDEX run_failed_of ON run (owner, updated, run_id DESC, agent)
+    WHERE removed = 0 AND owner <> 'default' AND ${RUN_FAILED}`;
 const WAITS_BY_OWNER = `CREATE INDEX wait_owner ON wait (${WAIT_OWNER}, opened) WHERE ${WAIT_IS_OWNED}`;
 
 // Each agent of each owner has its own aliases.
@@ -294,6 +310,7 @@ const SCHEMA = `
   ${BY_TIME};
   ${BY_AGENT_AND_STATUS};
   ${BY_OWNER};
+  ${FAILED};
   CREATE INDEX run_removed ON run (rid) WHERE removed = 1;
   ${BY_CREATION};
 
@@ -398,11 +415,11 @@ const FROM = [
   // In format 13 the index of a run's requests had no order.
   `DROP INDEX request_run; ${OF_RUN}`,
   // In format 14 these indexes began with the newest runs.
-  `DROP INDEX run_updated; DROP INDEX run_agent; DROP INDEX run_busy; ${BY_TIME}; ${BY_AGENT_OR_STATUS}`,
+  `DROP INDEX run_updated; DROP INDEX run_agent; DROP INDEX run_busy; ${BY_TIME_ALONE}; ${BY_AGENT_OR_STATUS}`,
   // In format 15 the queued requests of a run were found among all of its requests.
   QUEUED,
   // In format 16 everything belongs to the owner `default`.
-  `ALTER TABLE run ADD COLUMN owner TEXT NOT NULL DEFAULT 'default'; ${BY_OWNER}; ${WAITS_BY_OWNER}`,
+  `ALTER TABLE run ADD COLUMN owner TEXT NOT NULL DEFAULT 'default'; ${BY_OWNER_ALONE}; ${WAITS_BY_OWNER}`,
   // In format 17 the small appends of a commit were a row of their own. Those that a killed process has left become chunks when
   // the log is opened, and then that table is dropped.
   `ALTER TABLE batch ADD COLUMN checksum INTEGER;
@@ -426,6 +443,8 @@ const FROM = [
   `${DROP_THEM}; ${BY_AGENT_AND_STATUS};
   ${WAITS_BY_AGENT};
   UPDATE wait SET agent = (SELECT agent FROM run WHERE run.rid = wait.rid)`,
+  // In format 26 a list of the runs of an owner with a status, and of those that failed, read the rows of others.
+  `${DROP_BY_TIME_AND_OWNER}; ${BY_TIME}; ${BY_OWNER}; ${FAILED}`,
 ] as const;
 
 /** How the upgrades to the newest formats are taken back, the newest first. Each new format has a way back, or ends them. */
@@ -435,6 +454,10 @@ const BACK: readonly {
   /** Asks for the count of what would be lost, and what that is. */
   readonly loss?: { readonly count: string; readonly what: string };
 }[] = [
+  {
+    version: 27,
+    back: `DROP INDEX run_failed; DROP INDEX run_failed_of; ${DROP_BY_TIME_AND_OWNER}; ${BY_TIME_ALONE}; ${BY_OWNER_ALONE}`,
+  },
   {
     version: 26,
     back: `DROP INDEX wait_agent; ALTER TABLE wait DROP COLUMN agent; ${DROP_THEM}; ${BY_AGENT_OR_STATUS}`,

@@ -1,4 +1,4 @@
-import { WAIT_IS_OWNED, WAIT_OWNER } from "../format/schema.ts";
+import { RUN_FAILED, WAIT_IS_OWNED, WAIT_OWNER } from "../format/schema.ts";
 import type { SqlDialect } from "../../sql/dialect.ts";
 
 /** The tables of ../format/schema.ts, whose rows have the number of their run. */
@@ -10,10 +10,16 @@ export const SQLITE: SqlDialect = {
     owner: "owner",
     createdAt: "created",
     updatedAt: "updated",
-    agentOfBusy: "+agent",
+    agentOfFew: "+agent",
     head: "(SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1)",
     stored: "true",
     live: "removed = 0",
+    failed: RUN_FAILED,
+    // SQLite does not know that they are few.
+    ofFailed: "run INDEXED BY run_failed",
+    ofFailedOfOwner: "run INDEXED BY run_failed_of",
+    busyStatus: "status > 0 AND status = ?",
+    ownStatus: "+status = ?",
     openWaits: "(SELECT count(*) FROM wait WHERE wait.rid = run.rid)",
     queued: "(SELECT count(*) FROM request WHERE request.rid = run.rid AND phase = 0)",
     wakeAt: "(SELECT wake FROM request WHERE request_id = run.started)",
@@ -21,6 +27,7 @@ export const SQLITE: SqlDialect = {
     byCreation: {
       from: "run",
       order: "rid",
+      placed: "true",
       ids: idsOf("removed = 0"),
       removedIds: idsOf("removed > 0"),
     },
@@ -29,6 +36,8 @@ export const SQLITE: SqlDialect = {
     from: "request JOIN run ON run.rid = request.rid",
     // SQLite looks at the left side of a cross join first.
     ofRuns: "run CROSS JOIN request ON request.rid = run.rid",
+    ofStarted: "run CROSS JOIN request ON request_id = run.started",
+    startedPhase: "phase = ?",
     ofQueued: "request CROSS JOIN run ON run.rid = request.rid",
     ofRunsOrder: "run_id, run.rid DESC",
     id: "request_id",
@@ -53,8 +62,8 @@ export const SQLITE: SqlDialect = {
     agent: "wait.agent",
     owner: WAIT_OWNER,
     isOwned: WAIT_IS_OWNED,
-    live: "removed = 0",
     ofRun: "wait.rid = (SELECT rid FROM run WHERE run_id = ?)",
+    alone: "wait",
   },
   outbox: {
     from: "outbox JOIN run ON run.rid = outbox.rid",

@@ -41,6 +41,14 @@ export function testWaits(subject: EventLogSubject): void {
       ]);
       expect(await ids()).toEqual(["one:3", "two:2", "one:2", "one:4"]);
       expect(await ids({ agent: "other" })).toEqual(["two:2"]);
+      const count = async (query: Partial<WaitEntryQuery>): Promise<number | undefined> =>
+        (await log.waits({ limit: 1, ...query })).total;
+      expect(await count({ total: 9 })).toBe(4);
+      expect(await count({ total: 3 })).toBe(3);
+      expect(await count({ total: 9, agent: "other" })).toBe(1);
+      expect(await count({ total: 9, runId: asRunId("one") })).toBe(3);
+      expect(await count({ total: 9, cursor: (await log.waits({ limit: 1 })).next ?? "" })).toBe(4);
+      expect(await count({})).toBeUndefined();
       expect(await ids({ runId: asRunId("one") })).toEqual(["one:3", "one:2", "one:4"]);
       expect(await ids({ runId: asRunId("one"), requestId: asRequestId("second") })).toEqual([]);
       const { waits } = await log.waits({ limit: 1 });

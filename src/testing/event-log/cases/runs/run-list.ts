@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { EventLog } from "../../../../ports/event-log.ts";
 import type { RunEntryQuery } from "../../../../ports/log-queries.ts";
-import { nextEvents, openFor, row, asRunId, startRun } from "../../subject.ts";
+import type { LastTurn } from "../../../../protocol/answers/status.ts";
+import { asRequestId, asRunId, nextEvents, openFor, row, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The list of runs. */
@@ -101,6 +102,43 @@ export function testRunList(subject: EventLogSubject): void {
       expect(await list({ agent: "echo", limit: 1, total: true })).toEqual([["run-1"], { total: 4 }]);
     });
 
+    test("the runs whose newest turn has failed are listed and counted", async () => {
+      const log = await openFor(subject);
+      const end = async (runId: string, updatedAt: number, lastTurn: Partial<LastTurn>): Promise<void> => {
+        const { cursor } = await log.claim(asRunId(runId));
+        const turn = { request_id: asRequestId("first"), operation: "chat", started_at: "", ...lastTurn };
+        const fields = {
+          updatedAt,
+          lastTurn: turn,
+          ...(runId === "run-2" && { owner: "acme" }),
+          ...(runId === "run-3" && { agent: "other" }),
+        };
+        log.release(await log.append(cursor, { ...nextEvents(cursor, 1), run: row(fields) }));
+      };
+      await end("run-0", 20, { finish_reason: "error", error_message: "it broke" });
+      await end("run-1", 40, {
+        finish_reason: "success",
+        result: '{"finish_reason":"error"}',
+      });
+      await end("run-2", 10, { finish_reason: "error" });
+      await end("run-3", 30, { finish_reason: "error", error_message: '"finish_reason":"success"' });
+      const list = async (query: Partial<RunEntryQuery> = {}): Promise<readonly string[]> =>
+        (await log.list({ limit: 9, failed: true, ...query })).runs.map(({ runId }) => runId);
+      expect(await list()).toEqual(["run-3", "run-0", "run-2"]);
+      expect(await list({ oldestFirst: true })).toEqual(["run-2", "run-0", "run-3"]);
+      expect(await list({ agent: "other" })).toEqual(["run-3"]);
+      expect(await list({ owner: "acme" })).toEqual(["run-2"]);
+      expect(await list({ owner: "acme", agent: "other" })).toEqual([]);
+      expect(await list({ owner: "default", agent: "echo" })).toEqual(["run-0"]);
+      expect(await list({ status: "held" })).toEqual([]);
+      expect(await list({ byCreation: true })).toEqual(["run-0", "run-2", "run-3"]);
+      const page = await log.list({ failed: true, limit: 1, total: 9 });
+      expect(page.total).toBe(3);
+      expect(await list(page.next === undefined ? {} : { cursor: page.next })).toEqual(["run-0", "run-2"]);
+      await end("run-3", 30, { finish_reason: "success" });
+      expect(await list()).toEqual(["run-0", "run-2"]);
+    });
+
     test("a list with an offset has a total and a next page", async () => {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30]);
@@ -110,6 +148,20 @@ export function testRunList(subject: EventLogSubject): void {
       const rest = await log.list({ limit: 2, total: true, ...(next !== undefined && { cursor: next }) });
       expect(rest.runs.map((entry) => entry.updatedAt)).toEqual([10]);
       expect(rest.total).toBe(4);
+    });
+
+    test("runs are counted up to a number", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [20, 40, 10, 30]);
+      const count = async (query: Partial<RunEntryQuery>): Promise<number | undefined> =>
+        (await log.list({ limit: 1, ...query })).total;
+      expect(await count({ total: 3 })).toBe(3);
+      expect(await count({ total: 4 })).toBe(4);
+      expect(await count({ total: 5 })).toBe(4);
+      expect(await count({ total: 3, offset: 2, oldestFirst: true })).toBe(3);
+      expect(await count({ total: 3, byCreation: true })).toBe(3);
+      expect(await count({ total: 3, status: "held" })).toBe(0);
+      expect(await count({})).toBeUndefined();
     });
 
     test("a run that changes its agent is listed with the new one", async () => {
