@@ -27,7 +27,10 @@ const RELAYS = 3;
 /** How many nodes are told at once of a suspicion, a death or a return; each of them tells as many. */
 const TOLD_AT_ONCE = 3;
 
-/** The most suspects that are pinged in each round, beside the next node. */
+/** How many nodes are pinged in each round. */
+const PINGS = 2;
+
+/** The most suspects that are pinged in each round, beside the next nodes. */
 const MOST_SUSPECTS = 3;
 
 /** How long a node passes a rumor on, in milliseconds. It may stand still meanwhile, and what it knows become old. */
@@ -58,15 +61,12 @@ export class Gossip {
     this.#options = options;
   }
 
-  /** Pings the next node, and those that have not answered. */
+  /** Pings the next nodes, and those that have not answered. */
   round(): void {
     const peers = peersOf(this.#membership);
     const suspects = peers.filter(({ suspicion }) => suspicion?.isOwn === true);
-    const next = this.#next(peers);
-    for (const peer of new Set([
-      ...(next === undefined ? [] : [next]),
-      ...this.#some(suspects, MOST_SUSPECTS),
-    ]))
+    const next = Array.from({ length: PINGS }, () => this.#next(peers)).filter((peer) => peer !== undefined);
+    for (const peer of new Set([...next, ...this.#some(suspects, MOST_SUSPECTS)]))
       void this.#probe(peer.presence);
   }
 
@@ -77,6 +77,14 @@ export class Gossip {
     const { learn } = this.#options;
     if (to === self.node)
       learn({ type: "told", rumors: [{ state: "alive", node: from, incarnation }, ...rumors] });
+    // Its sender does not reach the table of nodes, and answers no pings either.
+    if (rumors.some(({ state, node }) => state === "suspect" && node === from))
+      learn({
+        type: "probed",
+        node: from,
+        sentMs: this.#options.environment.monotonic(),
+        isReached: false,
+      });
     const acked = to === self.node && of !== undefined && (await this.#ping(of, PING_MS));
     const membership = this.#membership;
     const isReached = membershipView(membership, this.#options.environment.monotonic()) !== "none";

@@ -33,6 +33,9 @@ const OUTLIVE_MS = 30_000;
 /** The longest wait for the answers of the others, in milliseconds. */
 const TELL_MS = HEARTBEAT_MS;
 
+/** A table of nodes that owes an answer for so long is not reached, in milliseconds. */
+const OWED_MS = 600;
+
 /** The most nodes that are known to be gone. */
 const MOST_GONE = 10_000;
 
@@ -358,17 +361,33 @@ export class Heartbeat {
 
   /** A round of gossip, which waits for no heartbeat. */
   #round(): void {
+    if (this.#isUnanswered) this.#learn({ type: "failed" });
     this.#learn({ type: "ticked" });
-    // Without gossip it counts as lost as soon.
-    if (!this.#isOver && this.#now - this.#sentMs > LEASE_MS) this.#learn({ type: "failed" });
-    const periodMs = isDoubted(this.#membership, this.#now) ? DOUBTED_HEARTBEAT_MS : RARE_HEARTBEAT_MS;
     if (isInDoubt(this.#membership, this.#now)) this.look();
-    else if (this.#isOver && this.#now - this.#sentMs >= periodMs) {
+    else if (this.#isOver && this.#now - this.#sentMs >= this.#periodMs) {
       if (this.#isLookDue) this.look();
       else this.#renew();
     }
     this.#gossip.round();
     this.#schedule();
+  }
+
+  /** Whether the table of nodes owes an answer for so long that it is not reached. A node that stood still may not have read it. */
+  get #isUnanswered(): boolean {
+    const waitedMs = this.#now - this.#sentMs;
+    if (this.#isOver || waitedMs < HEARTBEAT_MS) return false;
+    if (this.#now - this.#membership.tickedMs > 2 * HEARTBEAT_MS) return waitedMs > LEASE_MS;
+    return Math.max(waitedMs, this.#owedMs) >= OWED_MS;
+  }
+
+  /** The time between two heartbeats, in milliseconds. One is tried at once when the engine owes an answer. */
+  get #periodMs(): number {
+    if (this.#membership.steadySinceMs === undefined || this.#owedMs >= HEARTBEAT_MS) return HEARTBEAT_MS;
+    return isDoubted(this.#membership, this.#now) ? DOUBTED_HEARTBEAT_MS : RARE_HEARTBEAT_MS;
+  }
+
+  get #owedMs(): number {
+    return this.#options.directory.owedMs?.() ?? 0;
   }
 
   get #isLookDue(): boolean {

@@ -172,10 +172,9 @@ export function isDoubted({ nodes, doubtedMs }: Membership, now: number): boolea
   return suspects > SPLIT_SHARE * nodes.size;
 }
 
-/** Whether this node doubts that it, or another node, lives. Then the table of nodes decides, as without gossip. */
+/** Whether this node doubts that another one lives, or that others reach it. Then the table of nodes decides, as without gossip. */
 export function isInDoubt(membership: Membership, now: number): boolean {
-  const { steadySinceMs, contactMs } = membership;
-  return steadySinceMs === undefined || now - contactMs > SILENT_MS || doubtsOthers(membership);
+  return now - membership.contactMs > SILENT_MS || doubtsOthers(membership);
 }
 
 /** Whether this node has not reached another one, which may still live. */

@@ -12,7 +12,7 @@ import {
 } from "./known-nodes.ts";
 import type { KnownNode, Liveness, Membership, MembershipAction, MembershipStep } from "./known-nodes.ts";
 import { greet, readRows, renew } from "./node-rows.ts";
-import { takeAnswer, hearRumors, probe, tick, toDeath, touch } from "./suspicion.ts";
+import { hearRumors, lose, probe, regain, takeAnswer, tick, toDeath, touch } from "./suspicion.ts";
 import type { Acknowledged, Probed } from "./suspicion.ts";
 
 /** In this time a node that doubts, and lives, writes a heartbeat, in milliseconds. */
@@ -63,16 +63,17 @@ export function initialMembership(self: NodePresence, gossipAbove: number = Infi
 export function transition(before: Membership, fact: MembershipFact, now: number): MembershipStep {
   switch (fact.type) {
     case "failed":
-      return still({ ...before, steadySinceMs: undefined });
+      return lose(before);
     case "said":
       return judge(before, still({ ...before, self: fact.self }), now);
     case "answered": {
       const running = usesGossip(before) ? tick(before, now) : before;
-      return judge(before, touch(running, readRows(running, fact, now), fact.sentMs, now), now);
+      const read = touch(running, readRows(running, fact, now), fact.sentMs, now);
+      return judge(before, regain(before, read), now);
     }
     case "renewed": {
       const running = tick(before, now);
-      return touch(running, renew(running, fact.sentMs, now), fact.sentMs, now);
+      return regain(before, touch(running, renew(running, fact.sentMs, now), fact.sentMs, now));
     }
     case "greeted": {
       const greeted = greet(before, fact.presence, now);

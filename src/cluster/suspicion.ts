@@ -8,6 +8,7 @@ import {
   isSuspected,
   membershipView,
   still,
+  usesGossip,
   withNode,
 } from "./known-nodes.ts";
 import type { KnownNode, Membership, MembershipAction, MembershipStep } from "./known-nodes.ts";
@@ -23,6 +24,25 @@ export function touch(before: Membership, read: Membership, sentMs: number, now:
     membership: { ...withNode(membership, { ...own, lapsedMs: now }), incarnation },
     actions: [{ type: "tell", rumor: { state: "back", node: read.self.node, incarnation } }],
   };
+}
+
+/** This node does not reach the table of nodes. It says so to others, which then look whether the table gets its heartbeats. */
+export function lose(before: Membership): MembershipStep {
+  const membership = { ...before, steadySinceMs: undefined };
+  if (before.steadySinceMs === undefined || !usesGossip(before)) return still(membership);
+  const { self, incarnation } = before;
+  const rumor = { state: "suspect", node: self.node, incarnation } as const;
+  return { membership, actions: [{ type: "tell", rumor }] };
+}
+
+/** A heartbeat of this node was answered. If it had none before and has told so, it tells that it lives, unless it tells that it is back. */
+export function regain(before: Membership, step: MembershipStep): MembershipStep {
+  const { membership, actions } = step;
+  const hasTold = actions.some(({ type }) => type === "tell");
+  if (before.steadySinceMs !== undefined || !usesGossip(before) || hasTold) return step;
+  const incarnation = membership.incarnation + 1;
+  const rumor = { state: "alive", node: before.self.node, incarnation } as const;
+  return { membership: { ...membership, incarnation }, actions: [...actions, { type: "tell", rumor }] };
 }
 
 /** A node has answered the ping of `sentMs`. */

@@ -10,6 +10,12 @@ export interface NodeDirectory {
 
   /** Writes the row of a node as `heartbeat` does, and reads none. Absent if that costs the engine no less. */
   renew?(self: NodePresence): Promise<void>;
+
+  /**
+   * For how long the engine has owed this node an answer, whatever it was asked, in milliseconds; 0 while it owes none. So a node with work
+   * knows that it does not reach the engine, although its heartbeats are rare. Absent if the engine does not tell.
+   */
+  owedMs?(): number;
 }
 
 /** What a node says about itself. */

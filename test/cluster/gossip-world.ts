@@ -40,6 +40,8 @@ export interface GossipNode {
   pausedUntilMs: number;
   /** Whether its heartbeats do not reach the database. */
   isCut: boolean;
+  /** Whether it asks the database nothing besides. */
+  isIdle: boolean;
   /** Its messages reach only the nodes of its own part of the network. */
   part: number;
   /** Whether what it sends, or what others send to it, gets lost. */
@@ -144,6 +146,7 @@ export class GossipWorld {
         }
       }
     };
+    let wholeMs = 0;
     const heartbeat: Heartbeat = new Heartbeat({
       node: id,
       wakes: false,
@@ -157,7 +160,13 @@ export class GossipWorld {
             this.#directory.heartbeat(isFormer ? formerRow(self) : self, forgotten),
           );
         },
-        ...(!isFormer && { renew: (self) => this.#store(node, async () => this.#directory.renew?.(self)) }),
+        ...(!isFormer && {
+          renew: (self) => this.#store(node, async () => this.#directory.renew?.(self)),
+        }),
+        owedMs: () => {
+          if (!node.isCut || node.isIdle) wholeMs = this.nowMs;
+          return this.nowMs - wholeMs;
+        },
       },
       fault: () => {},
       changed,
@@ -169,6 +178,7 @@ export class GossipWorld {
       isAlive: true,
       pausedUntilMs: 0,
       isCut: false,
+      isIdle: false,
       part: 0,
       isMute: false,
       isDeaf: false,

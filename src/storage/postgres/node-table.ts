@@ -15,6 +15,7 @@ export function postgresNodes(database: Database): NodeDirectory {
     async renew({ node, ...facts }) {
       await database.heartbeat(RENEW, [node, JSON.stringify(facts)]);
     },
+    owedMs: () => database.owedMs,
   };
 }
 

@@ -100,6 +100,25 @@ test(
   },
 );
 
+test.for(["cut", "silence"] as const)(
+  "a database owes an answer for as long as it gives none, after a %s",
+  { tags: "long" },
+  async (fault) => {
+    const proxy = await openProxy(await postgresUrl());
+    const log = await openEmpty({ url: proxy.url });
+    onTestFinished(() => log.close());
+    const cursor = await startRun(log, "run", 1);
+    const owedMs = (): number | undefined => log.nodes?.().owedMs?.();
+    await expect.poll(owedMs).toBe(0);
+    proxy[fault]();
+    const appended = log.append(cursor, nextEvents(cursor, 2));
+    await expect.poll(owedMs, { timeout: 10_000 }).toBeGreaterThan(1_000);
+    proxy.mend();
+    await appended;
+    await expect.poll(owedMs).toBe(0);
+  },
+);
+
 const JSON_TYPE = { "content-type": "application/json" };
 
 interface Sent {

@@ -39,6 +39,9 @@ export class Database {
   retries = 0;
   #answeredMs = performance.now();
   #silentSinceMs: number | undefined;
+  /** How many statements run, and since when the database owes an answer to one of them, or to one that has failed. */
+  #running = 0;
+  #owedSinceMs: number | undefined;
   /** What waits for the database, with the time when it stops waiting for one that is silent. */
   readonly #waiting = new Set<{ readonly untilMs: number; refuse(): void }>();
   #closing: Promise<unknown> | undefined;
@@ -142,6 +145,11 @@ export class Database {
     return performance.now() - this.#answeredMs;
   }
 
+  /** For how long the database has answered nothing, although it was asked. */
+  get owedMs(): number {
+    return this.#owedSinceMs === undefined ? 0 : performance.now() - this.#owedSinceMs;
+  }
+
   /** Whether the database has answered nothing for a while, not even a probe. */
   get isSilent(): boolean {
     return this.#silentSinceMs !== undefined;
@@ -221,8 +229,8 @@ export class Database {
     };
     client.on("error", fail);
     const query = async <Row extends object>(text: string, values: readonly Value[] = []) => {
-      const { rows } = await client.query<Row>(this.#toQuery(text, values)).catch(toFailure);
-      this.#hear();
+      const asked = this.#answered(() => client.query<Row>(this.#toQuery(text, values)));
+      const { rows } = await asked.catch(toFailure);
       return rows;
     };
     try {
@@ -287,9 +295,29 @@ export class Database {
     text: string,
     values: readonly Value[],
   ): Promise<readonly Row[]> {
-    const { rows } = await pool.query<Row>(this.#toQuery(text, values));
-    this.#hear();
+    const { rows } = await this.#answered(() => pool.query<Row>(this.#toQuery(text, values)));
     return rows;
+  }
+
+  /** Runs a statement, and notices its answer; a refusal is one too, unless the database cannot be reached. */
+  async #answered<Result>(statement: () => Promise<Result>): Promise<Result> {
+    this.#running += 1;
+    this.#owedSinceMs ??= performance.now();
+    try {
+      const result = await statement();
+      this.#running -= 1;
+      this.#hear();
+      return result;
+    } catch (error) {
+      this.#running -= 1;
+      if (!isTransient(error)) this.#owe();
+      throw error;
+    }
+  }
+
+  /** What still runs is owed from now on. */
+  #owe(): void {
+    this.#owedSinceMs = this.#running > 0 ? performance.now() : undefined;
   }
 
   #toQuery(text: string, values: readonly Value[]): QueryConfig {
@@ -300,6 +328,7 @@ export class Database {
   /** The database has answered. */
   #hear(): void {
     this.#answeredMs = performance.now();
+    this.#owe();
     if (this.#silentSinceMs === undefined) return;
     this.#silentSinceMs = undefined;
     this.#connections.refresh();
