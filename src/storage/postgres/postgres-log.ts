@@ -107,8 +107,8 @@ export async function logIn(
       onShards?.();
       for (const runId of Array.from(tails.runIds)) tails.wake(runId);
     },
-    async look(client) {
-      void health.check();
+    async look(client, isNew) {
+      void health.check({ isAnother: isNew });
       onChanged(await lost.look(client, appends()));
     },
   });

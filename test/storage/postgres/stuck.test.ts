@@ -1,7 +1,9 @@
 /** @module-tag long */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Fenced } from "../../../src/ports/event-log.ts";
 import type { Cursor, EventLog } from "../../../src/ports/event-log.ts";
+import { DatabaseHealth } from "../../../src/storage/postgres/connection/database-health.ts";
+import { Database } from "../../../src/storage/postgres/connection/database.ts";
 import { events, nextEvents, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { postgresLog } from "troupe/postgres";
 import type { PostgresLogOptions } from "troupe/postgres";
@@ -30,6 +32,26 @@ test("a node whose new listening connection ends before the node uses it listens
   listening.mend();
   pool.mend();
   await expect.poll(countListening).toBe(1);
+});
+
+test("the settings of the server are read each minute, and at once on a new connection", async () => {
+  const database = await Database.connect({ url: await postgresUrl() });
+  onTestFinished(async () => void (await database.close()));
+  const health = new DatabaseHealth(database);
+  onTestFinished(() => health.close());
+  const reads = vi.spyOn(database, "once");
+  health.warn([]);
+  await health.check({ isAnother: false });
+  expect(reads).toHaveBeenCalledTimes(0);
+  await health.check({ isAnother: true });
+  expect(reads).toHaveBeenCalledTimes(1);
+  await health.check({ isAnother: false });
+  expect(reads).toHaveBeenCalledTimes(1);
+  const nowMs = performance.now();
+  const clock = vi.spyOn(performance, "now").mockReturnValue(nowMs + 60_000);
+  onTestFinished(() => clock.mockRestore());
+  await health.check({ isAnother: false });
+  expect(reads).toHaveBeenCalledTimes(2);
 });
 
 test(

@@ -14,6 +14,7 @@ export class DatabaseHealth {
   #silence = "";
   /** What can lose acknowledged events, as the server was at the last check. */
   #warnings: readonly string[] = [];
+  #checkedMs = -Infinity;
   #lossWarnings: readonly string[] = [];
   readonly #timer: NodeJS.Timeout;
   #isProbing = false;
@@ -47,11 +48,15 @@ export class DatabaseHealth {
   /** The settings of the server warn of this. */
   warn(warnings: readonly string[]): void {
     this.#warnings = warnings;
+    this.#checkedMs = performance.now();
   }
 
-  /** Looks at the settings of the server again, unless that is under way. One that does not answer leaves the warnings. */
-  async check(): Promise<void> {
-    if (this.#isChecking) return;
+  /**
+   * Looks at the settings of the server again after a minute, or at once if it may be another server, unless that is under way. One that does
+   * not answer leaves the warnings. The server looks at all of its connections for this, so a thousand nodes must not ask often.
+   */
+  async check({ isAnother }: { readonly isAnother: boolean }): Promise<void> {
+    if (this.#isChecking || !(isAnother || performance.now() - this.#checkedMs >= CHECK_MS)) return;
     this.#isChecking = true;
     try {
       this.warn((await readServerDurability(this.#database)).warnings);
@@ -111,6 +116,9 @@ export class DatabaseHealth {
     this.#isRecovering = false;
   }
 }
+
+/** The time between two looks at the settings of the server. */
+const CHECK_MS = 60_000;
 
 /** The time between two looks. */
 const LOOK_MS = 250;

@@ -24,8 +24,8 @@ export interface WakeChannelOptions {
   onShards?(): void;
   /** The channel was silent for a time: any run can have changed. */
   onReconnected(): void;
-  /** Looks for changes whose message was lost, from time to time, with statements on this connection alone. */
-  look(client: Client): Promise<void>;
+  /** Looks for changes whose message was lost, from time to time and on a new connection, with statements on this connection alone. */
+  look(client: Client, isNew: boolean): Promise<void>;
 }
 
 /**
@@ -229,7 +229,7 @@ export class WakeChannel {
       this.#looks += 1;
       if (this.#looks % HERE_LOOKS === 0 && this.#others.size > 0 && this.#options.carrier() === undefined)
         void this.#notify(HERE);
-      this.#inTurn(() => this.#options.look(client)).then(
+      this.#inTurn(() => this.#options.look(client, false)).then(
         () => {
           if (this.#client === client) this.#watch();
         },
@@ -256,7 +256,7 @@ export class WakeChannel {
         client = await this.#connect();
         // A node that is alone stays so unless another one came in between; claims keep the log whole in any case.
         await this.#lock(client);
-        await this.#options.look(client);
+        await this.#options.look(client, true);
         if (this.#isClosed) {
           end(client);
           return;
