@@ -1,6 +1,6 @@
 import "../styles/charts.css";
 import type { VNode } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TimePoint } from "./time-point.ts";
 import { clockTime } from "./time.ts";
 
@@ -28,9 +28,12 @@ export function LineChart({
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(320);
   const [pointed, setPointed] = useState<number>();
-  useEffect(() => {
+  // Before the browser paints, so that the chart is not drawn in another width first.
+  useLayoutEffect(() => {
     if (box.current === null) return undefined;
-    const resized = new ResizeObserver(([entry]) => setWidth(Math.max(160, entry?.contentRect.width ?? 0)));
+    const fit = (px: number): void => setWidth(Math.max(160, px));
+    fit(box.current.clientWidth);
+    const resized = new ResizeObserver(([entry]) => fit(entry?.contentRect.width ?? 0));
     resized.observe(box.current);
     return () => resized.disconnect();
   }, []);

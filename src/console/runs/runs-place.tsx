@@ -47,7 +47,8 @@ export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
       <Filters place={place} />
       {error !== undefined && (
         <p class="note failed" role="alert">
-          {refusalText(error)} {pages.isStale && "What is below is the list before this filter."}
+          {refusalText(error)}
+          {pages.isStale && ". What is below is the list before this filter."}
         </p>
       )}
       {chosen.length > 0 && <BulkBar runs={chosen} onDone={() => setSelected(new Set())} />}
