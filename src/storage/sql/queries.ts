@@ -118,6 +118,8 @@ export interface MatchQuery {
   /** Of the owner, if only its runs are searched. */
   readonly words: readonly string[];
   readonly most: number;
+  /** Words that the runs must have besides, which are looked for in what the index has found. */
+  readonly others?: readonly string[];
 }
 
 /** A run, and the id of the event with its newest output. */
@@ -200,12 +202,12 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     if (failed) where.add(run.failed);
     const isOfOwner = owner !== undefined && owner !== DEFAULT_OWNER;
     const isOfBusy = status !== undefined && status !== "idle" && !isOfOwner && !byCreation && !failed;
-    // Without an agent are the runs of the runtime itself, of which there are few.
     const isOfFew = (isOfBusy || (failed && !byCreation)) && agent !== "";
     if (agent !== undefined) where.add(`${isOfFew ? run.agentOfFew : "agent"} = ?`, agent);
     if (status !== undefined) {
       const phase = RUN_PHASES.indexOf(status);
-      if (isOfOwner) where.add(run.ownStatus, phase);
+      // Without an agent are the runs of the runtime itself, of which there are few.
+      if (isOfOwner || agent === "") where.add(run.ownStatus, phase);
       else where.add(status === "idle" ? "status = ?" : run.busyStatus, phase);
     }
     if (position !== undefined) {
@@ -345,8 +347,12 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       const text = `SELECT ${place} FROM ${words.due} WHERE ${where.text} LIMIT ?`;
       return all(finish(text), [...where.values, limit], (row: ListPosition) => ({ ...row }));
     },
-    matching(query, { words: searched, most }) {
+    matching(query, { words: searched, most, others = [] }) {
       const where = selected(query);
+      if (others.length > 0) {
+        const fits = words.fits(others);
+        where.add(fits.text, ...fits.values);
+      }
       // The first row has the number of runs that the index has found.
       const text = `WITH hit AS MATERIALIZED (${words.matching})
         SELECT NULL AS "runId", count(*) AS "updatedAt" FROM hit

@@ -55,12 +55,22 @@ export function createWordSearch({ queries, ask, read }: WordSearchOptions): Wor
     const fitting = await fit(due, words);
     const walked = await walk(query, words, { fitting, size: WALK });
     if (walked.isOver || walked.found.length > query.limit) return toPage(walked.found, query, walked);
-    const hits = await ask(
-      queries.matching(
-        { ...query, limit: query.limit + 1 + due.length },
-        { words: await withOwner(words, query.owner), most: MOST_HITS },
-      ),
-    );
+    const most = { ...query, limit: query.limit + 1 + due.length };
+    // An index reads all runs of a frequent word before it takes the next one, so it is asked for the longest alone, which few have.
+    const [longest = "", ...others] = [...words].sort((a, b) => b.length - a.length);
+    const rare =
+      others.length === 0
+        ? undefined
+        : await ask(
+            queries.matching(most, {
+              words: await withOwner([longest], query.owner),
+              others,
+              most: FEW_HITS,
+            }),
+          );
+    const hits =
+      rare ??
+      (await ask(queries.matching(most, { words: await withOwner(words, query.owner), most: MOST_HITS })));
     if (hits === undefined) {
       const all = await walk(query, words, { fitting, size: LONG_WALK });
       return toPage(all.found, query, all);
@@ -164,6 +174,9 @@ const LONG_WALK = 5_000;
 
 /** How many runs may be due for a search to look at all of them. */
 const DUE = 500;
+
+/** So many runs of one word are looked at for the others. */
+const FEW_HITS = 1_000;
 
 /** More runs than this are not taken from the index: a word that so many have is found among the runs that are looked at. */
 const MOST_HITS = 10_000;
