@@ -302,6 +302,28 @@ test("waits have the agents of their runs, also those that a node of schema 16 h
   expect(await waiting("cook")).toEqual(["copy", "late", "other"]);
 });
 
+test("an index that an interrupted update has left half made is made again", async () => {
+  const schema = newSchema();
+  await createEarlier(schema, 17);
+  const older = new OlderNode(schema, "older");
+  const claim = await older.claim("before");
+  await older.append("before", claim, { events: events(1, 2), records: [], run: row() });
+  await query(`CREATE INDEX run_agent_18 ON ${schema}.run (agent);
+    UPDATE pg_index SET indisvalid = false WHERE indexrelid = '${schema}.run_agent_18'::regclass`);
+  const log = await openLog(schema);
+  onTestFinished(() => log.close());
+  expect((await log.list({ limit: 9, agent: row().agent })).runs).toMatchObject([{ runId: "before" }]);
+  const indexes = await query(
+    `SELECT relname AS name, pg_get_indexdef(indexrelid) AS text, indisvalid AS "isWhole"
+      FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+      WHERE indrelid = '${schema}.run'::regclass`,
+  );
+  expect(indexes.filter(({ name, isWhole }) => String(name).endsWith("_18") || isWhole !== true)).toEqual([]);
+  expect(indexes.find(({ name }) => name === "run_agent")?.text).toContain(
+    "(agent, updated_at DESC, id, status)",
+  );
+});
+
 test(
   "a dump is a way back too: an older node has what was there before the update, and nothing since",
   { tags: "long" },

@@ -34,6 +34,8 @@ export class Database {
   readonly #heartbeats: Pool;
   /** One connection that asks whether the database answers, while nothing else asks it anything. */
   readonly #probes: Pool;
+  /** One connection for changes of the schema, which nothing else waits for. */
+  readonly #changes: Pool;
   readonly schema: string;
   /** The number of statements that were sent again. */
   retries = 0;
@@ -61,6 +63,7 @@ export class Database {
     this.#uploaders = this.#connections.pool({ max, statementMs: QUERY_MS });
     this.#heartbeats = this.#connections.pool({ max: 1, statementMs: HEARTBEAT_MS });
     this.#writers = this.#connections.pool({ max: WRITERS, statementMs: WRITE_MS });
+    this.#changes = this.#connections.pool({ max: 1, statementMs: CHANGE_MS });
     this.#probes = this.#connections.pool({ max: 1, statementMs: PROBE_MS, connectMs: PROBE_MS });
   }
 
@@ -164,6 +167,16 @@ export class Database {
   /** A transaction that may run twice; it is repeated after a lost connection. */
   transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return this.#repeat(() => this.#transact(this.#readers, IDLE_MS, work));
+  }
+
+  /** The same for a change of the schema, which takes the longer the more there is. */
+  change<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#repeat(() => this.#transact(this.#changes, IDLE_MS, work));
+  }
+
+  /** A statement of such a change outside of a transaction. */
+  async long(text: string): Promise<void> {
+    await this.#run(this.#changes, text, []);
   }
 
   /** A transaction of work in the background, which asks questions besides and must not take their connections. */
@@ -283,8 +296,8 @@ export class Database {
   /** Closes all connections, after a time also those whose statements still run. */
   close(): Promise<unknown> {
     return (this.#closing ??= Promise.all([
-      ...[this.#readers, this.#writers, this.#uploaders, this.#heartbeats, this.#probes].map((pool) =>
-        pool.end(),
+      ...[this.#readers, this.#writers, this.#uploaders, this.#heartbeats, this.#probes, this.#changes].map(
+        (pool) => pool.end(),
       ),
       this.#connections.closed(),
     ]));
@@ -387,6 +400,7 @@ export const RETRY = { firstMs: 50, mostMs: 1_000 };
 /** The limits of statements. After them the connection is given up. */
 const QUERY_MS = 15_000;
 const WRITE_MS = 5_000;
+const CHANGE_MS = 4 * 3_600_000;
 const SESSION_MS = 5_000;
 /** Short, so that a node knows within 4 s that the database answers nothing, and within 2 s that it does again. */
 const PROBE_MS = 1_500;

@@ -1,3 +1,50 @@
+/** An index that is made while other nodes write, before the change that needs it. */
+export interface EarlyIndex {
+  readonly name: string;
+  /** What is behind `CREATE INDEX name`. */
+  readonly definition: string;
+}
+
+/** The condition that the newest turn of a run has failed. In the text of an error each quotation mark is escaped. */
+export const FAILED = `strpos(last_turn, '"finish_reason":"error"') > 0`;
+
+const LIVE = "stored AND NOT removed";
+const OWNED = `${LIVE} AND belongs_to <> 'default'`;
+
+/** The indexes of lists of runs, with these columns at their ends: those of all runs, and that of the runs with something to do. */
+function listIndexes(ofAll: string, ofBusy: string): readonly EarlyIndex[] {
+  return [
+    ["run_agent", `(agent, updated_at DESC, id${ofAll}) WHERE ${LIVE}`],
+    ["run_busy", `(status, updated_at DESC, id${ofBusy}) WHERE ${LIVE} AND status > 0`],
+    ["run_belongs_to", `(belongs_to, updated_at DESC, id${ofAll}) WHERE ${OWNED}`],
+    ["run_belongs_to_agent", `(belongs_to, agent, updated_at DESC, id${ofAll}) WHERE ${OWNED}`],
+  ].map(([name = "", definition]) => ({ name, definition: `ON troupe.run ${definition}` }));
+}
+
+const WIDE = listIndexes(", status", ", agent");
+
+const OF_FAILED: readonly EarlyIndex[] = [
+  {
+    name: "run_failed",
+    definition: `ON troupe.run (updated_at DESC, id, agent) WHERE ${LIVE} AND ${FAILED}`,
+  },
+  {
+    name: "run_failed_of",
+    definition: `ON troupe.run (belongs_to, updated_at DESC, id, agent) WHERE ${OWNED} AND ${FAILED}`,
+  },
+];
+
+/** The number of the change. */
+export const LIST_INDEXES_VERSION = 18;
+
+const nextName = (name: string): string => `${name}_${LIST_INDEXES_VERSION}`;
+
+/** The indexes that are made before the eighteenth change, of which those that replace others have names of their own until then. */
+export const EARLY_INDEXES: readonly EarlyIndex[] = [
+  ...WIDE.map(({ name, definition }) => ({ name: nextName(name), definition })),
+  ...OF_FAILED,
+];
+
 /**
  * The eighteenth change of the schema: the indexes of lists of runs have the status or the agent behind what they sort by. So a list leaves
  * out runs by the index, of which there can be many, without reading their rows. They replace those of the same names, so that a turn
@@ -5,10 +52,9 @@
  * planner takes it for the runs that wait, which can all be at its end. The runs that failed have indexes of their own, in which a
  * turn that ends well writes nothing.
  */
-export const LIST_INDEXES: string = `${replaced(["status"], ["agent"])}
-CREATE INDEX run_failed ON troupe.run (updated_at DESC, id, agent) WHERE stored AND NOT removed AND ${failed()};
-CREATE INDEX run_failed_of ON troupe.run (belongs_to, updated_at DESC, id, agent)
-  WHERE stored AND NOT removed AND belongs_to <> 'default' AND ${failed()};
+export const LIST_INDEXES: string = `
+${EARLY_INDEXES.map(({ name, definition }) => `CREATE INDEX IF NOT EXISTS ${name} ${definition};`).join("\n")}
+${WIDE.map(({ name }) => `DROP INDEX troupe.${name}; ALTER INDEX troupe.${nextName(name)} RENAME TO ${name};`).join("\n")}
 -- The runs of most agents never wait. Without this the planner takes an index that would be right if those of each did as often.
 CREATE STATISTICS troupe.run_agent_status (mcv) ON agent, status FROM troupe.run;
 ANALYZE troupe.run;
@@ -17,24 +63,8 @@ ANALYZE troupe.run;
 /** What takes the eighteenth change back. An index is no data, so nothing is lost. */
 export const LIST_INDEXES_BACK: string = `
 DROP STATISTICS troupe.run_agent_status;
-DROP INDEX troupe.run_failed, troupe.run_failed_of;
-${replaced([], [])}
+DROP INDEX ${[...WIDE, ...OF_FAILED].map(({ name }) => `troupe.${name}`).join(", ")};
+${listIndexes("", "")
+  .map(({ name, definition }) => `CREATE INDEX ${name} ${definition};`)
+  .join("\n")}
 `;
-
-/** The condition that the newest turn of a run has failed. In the text of an error each quotation mark is escaped. */
-export function failed(): string {
-  return `strpos(last_turn, '"finish_reason":"error"') > 0`;
-}
-
-/** Replaces the indexes by ones with these columns at their ends: those of all runs, and that of the runs with something to do. */
-function replaced(ofAll: readonly string[], ofBusy: readonly string[]): string {
-  const order = (more: readonly string[]): string => ["updated_at DESC", "id", ...more].join(", ");
-  return `
-DROP INDEX troupe.run_agent, troupe.run_busy, troupe.run_belongs_to, troupe.run_belongs_to_agent;
-CREATE INDEX run_agent ON troupe.run (agent, ${order(ofAll)}) WHERE stored AND NOT removed;
-CREATE INDEX run_busy ON troupe.run (status, ${order(ofBusy)}) WHERE stored AND NOT removed AND status > 0;
-CREATE INDEX run_belongs_to ON troupe.run (belongs_to, ${order(ofAll)})
-  WHERE stored AND NOT removed AND belongs_to <> 'default';
-CREATE INDEX run_belongs_to_agent ON troupe.run (belongs_to, agent, ${order(ofAll)})
-  WHERE stored AND NOT removed AND belongs_to <> 'default';`;
-}

@@ -4,7 +4,8 @@ import { AUDIT } from "./audit.ts";
 import { BASES } from "./bases.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
-import { LIST_INDEXES, LIST_INDEXES_BACK } from "./list-indexes.ts";
+import { makeEarlyIndexes } from "./early-indexes.ts";
+import { LIST_INDEXES, LIST_INDEXES_BACK, LIST_INDEXES_VERSION } from "./list-indexes.ts";
 import { OWNERS } from "./owners.ts";
 import { RECENT } from "./recent.ts";
 import { SCHEDULES } from "./schedules.ts";
@@ -66,7 +67,7 @@ interface StepBack {
 
 /** The ways back, the newest change first. Each new change has one, or ends them. */
 const WAY_BACK: readonly StepBack[] = [
-  { version: 18, back: LIST_INDEXES_BACK },
+  { version: LIST_INDEXES_VERSION, back: LIST_INDEXES_BACK },
   { version: 17, back: WAITS_OF_AGENTS_BACK },
   {
     version: SHARD_MOVES_VERSION,
@@ -98,11 +99,14 @@ export interface Migrated {
 }
 
 /**
- * Brings the tables to the current version, in one transaction; other nodes that start wait for it. A newer schema that lets nodes of this
+ * Brings the tables to the current version, in one transaction, before which it makes large indexes; other nodes that start wait for it. A newer schema that lets nodes of this
  * version write stays as it is.
  */
-export function migrate(database: Database): Promise<Migrated> {
-  return database.transact(async (transaction) => {
+export async function migrate(database: Database): Promise<Migrated> {
+  const { version } = await readSchema(database, { query: (text, values) => database.ask(text, values) });
+  // A new database, and one whose nodes must be stopped first, gets them with the change.
+  if (version >= OLDEST_SCHEMA && version < LIST_INDEXES_VERSION) await makeEarlyIndexes(database);
+  return database.change(async (transaction) => {
     await lock(database, transaction);
     const { version: from } = await readSchema(database, transaction);
     if (from === 0) {
@@ -136,7 +140,7 @@ export function migrate(database: Database): Promise<Migrated> {
  * hold something that is there.
  */
 export function migrateBack(database: Database, to: number): Promise<Migrated> {
-  return database.transact(async (transaction) => {
+  return database.change(async (transaction) => {
     await lock(database, transaction);
     const { version: from } = await readSchema(database, transaction);
     if (from === 0)
