@@ -1,4 +1,4 @@
-import { FAILED } from "./schema/list-indexes.ts";
+import { TURN_FAILED } from "./schema/list-indexes.ts";
 import { REQUEST_IS_OWNED, REQUEST_OWNER } from "./schema/owners.ts";
 import type { SqlDialect } from "../sql/dialect.ts";
 
@@ -16,7 +16,7 @@ export const POSTGRES: SqlDialect = {
     head: "head + coalesce((SELECT count FROM troupe.recent WHERE recent.run = run.id), 0)",
     stored: "stored",
     live: "stored AND NOT run.removed",
-    failed: FAILED,
+    failed: TURN_FAILED,
     ofFailed: "troupe.run",
     ofFailedOfOwner: "troupe.run",
     // It knows the value, and would take two conditions for rarer than one.

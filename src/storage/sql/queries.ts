@@ -245,10 +245,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     if (updatedAfter !== undefined) where.add(`${run.updatedAt} >= ?`, updatedAfter);
     if (isOfStarted(phase))
       where.add(`${request.id} = run.started AND ${request.startedPhase}`, REQUEST_PHASES.indexOf(phase));
-    // As in the indexes of the runs with something to do and of queued requests.
-    if (phase === "queued")
-      where.add(owner === undefined || owner === DEFAULT_OWNER ? "status > 0" : "+status > 0");
-    if (phase === "queued") where.add("phase = 0");
+    // As in the index of queued requests. The index of the runs with something to do has many that are not.
+    if (phase === "queued") where.add("+status > 0 AND phase = 0");
     if (phase === "completed") where.add("phase = ?", REQUEST_PHASES.indexOf(phase));
     return where;
   }

@@ -6,7 +6,7 @@ export interface EarlyIndex {
 }
 
 /** The condition that the newest turn of a run has failed. In the text of an error each quotation mark is escaped. */
-export const FAILED = `strpos(last_turn, '"finish_reason":"error"') > 0`;
+export const TURN_FAILED = `strpos(last_turn, '"finish_reason":"error"') > 0`;
 
 const LIVE = "stored AND NOT removed";
 const OWNED = `${LIVE} AND belongs_to <> 'default'`;
@@ -26,11 +26,11 @@ const WIDE = listIndexes(", status", ", agent");
 const OF_FAILED: readonly EarlyIndex[] = [
   {
     name: "run_failed",
-    definition: `ON troupe.run (updated_at DESC, id, agent) WHERE ${LIVE} AND ${FAILED}`,
+    definition: `ON troupe.run (updated_at DESC, id, agent) WHERE ${LIVE} AND ${TURN_FAILED}`,
   },
   {
     name: "run_failed_of",
-    definition: `ON troupe.run (belongs_to, updated_at DESC, id, agent) WHERE ${OWNED} AND ${FAILED}`,
+    definition: `ON troupe.run (belongs_to, updated_at DESC, id, agent) WHERE ${OWNED} AND ${TURN_FAILED}`,
   },
 ];
 
