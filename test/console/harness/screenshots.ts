@@ -28,7 +28,13 @@ try {
 
   const asked = client.agent("assistant").chat("what is 6 / 3, and pay bob that much");
   for await (const _ of asked);
-  await shoot(`${url}/#/runs/${await asked.runId}/timeline`, "approval", "light", "[data-call]");
+  await shoot(
+    `${url}/#/runs/${await asked.runId}/timeline`,
+    "approval",
+    "light",
+    "[data-call]",
+    ".question button:not([aria-disabled])",
+  );
 
   const order = client
     .agent("order")
@@ -60,19 +66,19 @@ try {
   await Promise.allSettled([client.agent("calculator").call("divide", { a: 1, b: 0 })]);
   await shoot(`${url}/`, "overview", "light", ".graph-node");
 
-  await shoot(`${url}/#/actors`, "actors", "dark", "li a");
+  await shoot(`${url}/#/actors`, "actors", "dark", "li button");
   await shoot(`${url}/#/statistics`, "statistics", "light", "table");
 
-  /** Takes a screenshot when a place shows an element. */
+  /** Takes a screenshot when a place shows elements. */
   async function shoot(
     address: string,
     name: string,
     colorScheme: "light" | "dark",
-    shown: string,
+    ...shown: readonly string[]
   ): Promise<void> {
     const page = await browser.newPage({ viewport: SIZE, colorScheme });
     await page.goto(address);
-    await page.getByRole("main").locator(shown).first().waitFor();
+    for (const selector of shown) await page.getByRole("main").locator(selector).first().waitFor();
     await page.screenshot({ path: join(folder, `${name}.png`) });
     console.log(`docs/images/${name}.png`);
   }
