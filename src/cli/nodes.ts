@@ -1,5 +1,5 @@
 import { Command, Option } from "./vendor/commander.ts";
-import { leaseMsOf } from "../cluster/known-nodes.ts";
+import { rowLeaseMsOf } from "../cluster/known-nodes.ts";
 import { listPostgresNodes } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";
@@ -46,7 +46,7 @@ async function run({ log, json }: Options): Promise<void> {
     node,
     url,
     // Nodes that are dead do not say so.
-    state !== "left" && ageMs > leaseMsOf(row) ? "silent" : state,
+    state !== "left" && ageMs > rowLeaseMsOf(row) ? "silent" : state,
     `${(ageMs / 1_000).toFixed(1)} s ago`,
     String(runs),
     String(open),

@@ -11,6 +11,7 @@ import { RecentAnswers, answerToWire, parseAnswer, parseEnvelope, toWire } from 
 import type { EnvelopeAnswer, Envelope } from "./envelope.ts";
 import { isGossipMessage } from "./gossip-messages.ts";
 import { Heartbeat, isGreeting } from "./heartbeat.ts";
+import { LEASE_MS } from "./known-nodes.ts";
 import type { Liveness } from "./known-nodes.ts";
 import { Placement } from "./placement.ts";
 import { Takeover } from "./takeover.ts";
@@ -23,6 +24,9 @@ const GIVE_UP_MS = 10_000;
 
 /** The pause before a message is sent again, in milliseconds. */
 const RETRY = { firstMs: 20, mostMs: 500 };
+
+/** The longest lease, in milliseconds: the runs of a dead node wait for so long. */
+const MOST_LEASE_MS = 60_000;
 
 /** So few nodes cost the database next to nothing, and it is told at once when one of them does not reach it. */
 const GOSSIP_ABOVE = 10;
@@ -41,6 +45,11 @@ export interface ClusterRouterOptions {
    * grows with the square of their number. Default 10.
    */
   readonly gossipAbove?: number;
+  /**
+   * How long after its newest heartbeat, or answered ping, this node is dead to the others, which then continue its runs, in milliseconds:
+   * 1,500 to 60,000, default 1,500. Longer for machines that stand still now and then; the same for all nodes.
+   */
+  readonly deadAfterMs?: number;
 }
 
 /**
@@ -70,7 +79,12 @@ class ClusterRouter implements Router {
     environment,
     fault = () => {},
     gossipAbove = GOSSIP_ABOVE,
+    deadAfterMs,
   }: ClusterRouterOptions) {
+    if (deadAfterMs !== undefined && !(deadAfterMs >= LEASE_MS && deadAfterMs <= MOST_LEASE_MS))
+      throw new AgentError("invalid_request", `deadAfterMs is ${deadAfterMs}, and must be 1500 to 60000`, {
+        hint: "leave it out for 1500",
+      });
     const { node } = log;
     const directory = log.nodes?.();
     if (node === undefined || directory === undefined)
@@ -86,6 +100,7 @@ class ClusterRouter implements Router {
       node,
       wakes: wakes !== undefined,
       gossipAbove,
+      ...(deadAfterMs !== undefined && { deadAfterMs }),
       environment,
       fault,
       changed: () => {

@@ -9,10 +9,10 @@ import { Gossip } from "./gossip.ts";
 import {
   DOUBTED_HEARTBEAT_MS,
   HEARTBEAT_MS,
-  LEASE_MS,
   RARE_HEARTBEAT_MS,
   isDoubted,
   isInDoubt,
+  leaseMsOf,
   lookMs,
   membershipView,
   usesGossip,
@@ -24,10 +24,10 @@ import { forgettable } from "./node-rows.ts";
 import { sendWithin } from "./transport.ts";
 import type { Transport } from "./transport.ts";
 
-/** The longest wait for the answer to a greeting, in milliseconds; longer than it takes to judge a node dead. */
-const GREET_MS = 3_000;
+/** The longest wait for the answer to a greeting after a lease, in milliseconds: longer than it takes to judge a node dead. */
+const GREET_MS = 1_500;
 
-/** The longest wait for the end of an earlier process with the address of this node, in milliseconds. */
+/** The longest wait for the end of an earlier process with the address of this node after a lease, in milliseconds. */
 const OUTLIVE_MS = 30_000;
 
 /** The longest wait for the answers of the others, in milliseconds. */
@@ -62,6 +62,8 @@ export interface HeartbeatOptions {
   readonly wakes: boolean;
   /** With more living nodes than this, they ping each other, and heartbeats are rare. */
   readonly gossipAbove: number;
+  /** The lease of this node, if it is not the usual one. */
+  readonly deadAfterMs?: number;
   readonly environment: Environment;
   /** Reports errors that belong to no message. */
   readonly fault: (message: string, thrown: unknown) => void;
@@ -96,7 +98,7 @@ export class Heartbeat {
   #isOver = true;
 
   constructor(options: HeartbeatOptions) {
-    const { node, transport, wakes, gossipAbove, environment } = options;
+    const { node, transport, wakes, gossipAbove, deadAfterMs, environment } = options;
     this.#options = options;
     this.#gossip = new Gossip({
       transport,
@@ -105,7 +107,15 @@ export class Heartbeat {
       learn: (fact) => this.#learn(fact),
     });
     this.#membership = initialMembership(
-      { node, url: transport.url, state: "joining", agents: {}, gossip: "able", ...(wakes && { wakes }) },
+      {
+        node,
+        url: transport.url,
+        state: "joining",
+        agents: {},
+        gossip: "able",
+        ...(wakes && { wakes }),
+        ...(deadAfterMs !== undefined && { deadAfterMs }),
+      },
       gossipAbove,
     );
   }
@@ -344,11 +354,11 @@ export class Heartbeat {
     for (const dead of called ?? []) dead();
   }
 
-  /** Changes the state of this node in the table of nodes; resolves when it is written, or after `LEASE_MS`. */
+  /** Changes the state of this node in the table of nodes; resolves when it is written, or after a lease. */
   async #say(state: NodePresence["state"]): Promise<void> {
     this.#learn({ type: "said", self: { ...this.self, state } });
     this.#endPause();
-    await within(this.#options.environment, LEASE_MS, this.#send());
+    await within(this.#options.environment, leaseMsOf(this.self), this.#send());
   }
 
   #schedule(): void {
@@ -376,7 +386,7 @@ export class Heartbeat {
   get #isUnanswered(): boolean {
     const waitedMs = this.#now - this.#sentMs;
     if (this.#isOver || waitedMs < HEARTBEAT_MS) return false;
-    if (this.#now - this.#membership.tickedMs > 2 * HEARTBEAT_MS) return waitedMs > LEASE_MS;
+    if (this.#now - this.#membership.tickedMs > 2 * HEARTBEAT_MS) return waitedMs > leaseMsOf(this.self);
     return Math.max(waitedMs, this.#owedMs) >= OWED_MS;
   }
 
@@ -422,7 +432,7 @@ export class Heartbeat {
       return;
     }
     const abort = new AbortController();
-    const stopTimer = environment.timer(GREET_MS, () => abort.abort());
+    const stopTimer = environment.timer(GREET_MS + leaseMsOf(this.self), () => abort.abort());
     const stopWaiting = this.onceDead(node, () => abort.abort());
     try {
       await transport.send(url, toGreeting(this.self), abort.signal);
@@ -442,8 +452,8 @@ export class Heartbeat {
    */
   async #outlive(node: string, url: string): Promise<boolean> {
     const { environment } = this.#options;
-    const untilMs = this.#now + OUTLIVE_MS;
-    for (let waitMs = GREET_MS; this.#now < untilMs; waitMs = TELL_MS) {
+    const untilMs = this.#now + OUTLIVE_MS + leaseMsOf(this.self);
+    for (let waitMs = GREET_MS + leaseMsOf(this.self); this.#now < untilMs; waitMs = TELL_MS) {
       const { promise: dead, resolve } = Promise.withResolvers<void>();
       const stopWaiting = this.onceDead(node, resolve);
       await within(environment, waitMs, dead);

@@ -4,20 +4,14 @@ import type { Rumor } from "./gossip-messages.ts";
 /** The time between two heartbeats, in milliseconds. A node that uses gossip pings another one as often. */
 export const HEARTBEAT_MS = 300;
 
-/** How long a heartbeat, or an answered ping, is the lease of a node on its runs, in milliseconds. */
+/** How long a heartbeat, or an answered ping, is the lease of a node on its runs if its row says nothing else, in milliseconds. */
 export const LEASE_MS = 1_500;
 
 /** The time between two heartbeats of a node that uses gossip and has no doubt, in milliseconds. */
 export const RARE_HEARTBEAT_MS = 5_000;
 
-/** How long a rare heartbeat is a lease, in milliseconds: one is missing and the next one is late. */
-export const RARE_LEASE_MS = 12_500;
-
-/**
- * After a longer time between two answers, in milliseconds, the view of this node is unsteady: the heartbeats of the others
- * may have waited as long, and the newest one of another node can be older by the time between two heartbeats.
- */
-export const LATE_MS: number = LEASE_MS - HEARTBEAT_MS;
+/** How long a rare heartbeat is a lease at least, in milliseconds: one is missing and the next one is late. */
+const RARE_LEASE_MS = 12_500;
 
 /** The time between two looks at the rows of the others without a reason, in milliseconds. */
 const LOOK_MS = 60_000;
@@ -31,14 +25,11 @@ export const DOUBTED_HEARTBEAT_MS: number = 2 * HEARTBEAT_MS;
 /** How long a suspicion counts that another node has told, in milliseconds. It ends before with a denial or a death. */
 const HEARSAY_MS = 5_000;
 
-/** How long this node counts as doubted after it was told so, in milliseconds: who still doubts it says so again. */
-const DOUBTED_MS: number = 2 * LEASE_MS;
-
 /** If others doubt more than this share of the nodes, the network may be split, and they may doubt this one too. */
 const SPLIT_SHARE = 0.1;
 
 /**
- * The state of a node, this one included. A node has a lease on its runs for `LEASE_MS` after each heartbeat; without a
+ * The state of a node, this one included. A node has a lease on its runs for 1.5 s, or `deadAfterMs`, after each heartbeat; without a
  * lease, others may take over its runs.
  *
  * | state   | when                                                     | what follows                                           |
@@ -52,15 +43,15 @@ const SPLIT_SHARE = 0.1;
  *
  * A node never judges itself dead.
  *
- * A node that uses gossip has its lease from two sides: for `LEASE_MS` after each answered ping, as long as it reaches the table
+ * A node that uses gossip has its lease from two sides: for as long after each answered ping, as long as it reaches the table
  * of nodes. Another one that cannot ping it, not even over others, doubts it and looks into the table. One that lives doubts
  * too, and writes as often as without gossip. So the table is the judge: only a node without a new heartbeat is dead.
  */
 export type Liveness = "alive" | "suspect" | "away" | "dead";
 
 /**
- * What this node sees of the table of nodes. `none`: its newest heartbeat failed, or none was answered for `LEASE_MS`.
- * `unsteady`: an answer was late, or the first one came, less than `LEASE_MS` ago. Only a `steady` view judges a node dead,
+ * What this node sees of the table of nodes. `none`: its newest heartbeat failed, or none was answered for a lease.
+ * `unsteady`: an answer was late, or the first one came, less than a lease ago. Only a `steady` view judges a node dead,
  * because otherwise all nodes may have paused together.
  */
 export type View = "none" | "unsteady" | "steady";
@@ -142,18 +133,37 @@ export interface MembershipStep {
 
 /** The view of this node. */
 export function membershipView(membership: Membership, now: number): View {
-  const { readMs, renewedMs, steadySinceMs, tickedMs } = membership;
+  const { self, readMs, renewedMs, steadySinceMs, tickedMs } = membership;
+  const leaseMs = leaseMsOf(self);
   if (steadySinceMs === undefined) return "none";
   const isOut = usesGossip(membership)
-    ? now - renewedMs > RARE_LEASE_MS || now - tickedMs > LEASE_MS
-    : now - readMs > LEASE_MS;
+    ? now - renewedMs > rareLeaseMsOf(self) || now - tickedMs > leaseMs
+    : now - readMs > leaseMs;
   if (isOut) return "none";
-  return now - steadySinceMs < LEASE_MS ? "unsteady" : "steady";
+  return now - steadySinceMs < leaseMs ? "unsteady" : "steady";
+}
+
+/** How long a heartbeat, or an answered ping, is the lease of a node, in milliseconds. */
+export function leaseMsOf({ deadAfterMs }: Pick<NodePresence, "deadAfterMs">): number {
+  return deadAfterMs ?? LEASE_MS;
+}
+
+/** How long a rare heartbeat is the lease of a node, in milliseconds. */
+export function rareLeaseMsOf(presence: Pick<NodePresence, "deadAfterMs">): number {
+  return Math.max(RARE_LEASE_MS, leaseMsOf(presence));
 }
 
 /** How long a row is the lease of its node, if nothing else tells of it, in milliseconds. */
-export function leaseMsOf(presence: Pick<NodePresence, "gossip">): number {
-  return isRare(presence) ? RARE_LEASE_MS : LEASE_MS;
+export function rowLeaseMsOf(presence: Pick<NodePresence, "gossip" | "deadAfterMs">): number {
+  return isRare(presence) ? rareLeaseMsOf(presence) : leaseMsOf(presence);
+}
+
+/**
+ * After a longer time between two answers, in milliseconds, the view of this node is unsteady: the heartbeats of the others
+ * may have waited as long, and the newest one of another node can be older by the time between two heartbeats.
+ */
+export function lateMsOf(presence: Pick<NodePresence, "deadAfterMs">): number {
+  return leaseMsOf(presence) - HEARTBEAT_MS;
 }
 
 /** Whether this node pings others, and the table of nodes says so. */
@@ -162,11 +172,11 @@ export function usesGossip(membership: Membership): boolean {
 }
 
 /**
- * Whether others may doubt that this node lives: one of them has said so, or they doubt so many that the network may be split. Then
+ * Whether others may doubt that this node lives: one of them has said so for two leases, else it would have said so again, or they doubt so many that the network may be split. Then
  * its heartbeats tell them that it does.
  */
-export function isDoubted({ nodes, doubtedMs }: Membership, now: number): boolean {
-  if (now - doubtedMs <= DOUBTED_MS) return true;
+export function isDoubted({ self, nodes, doubtedMs }: Membership, now: number): boolean {
+  if (now - doubtedMs <= 2 * leaseMsOf(self)) return true;
   let suspects = 0;
   for (const known of nodes.values()) if (!known.isDead && isSuspected(known, now)) suspects += 1;
   return suspects > SPLIT_SHARE * nodes.size;

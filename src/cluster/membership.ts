@@ -1,12 +1,12 @@
 import type { NodePresence, NodeRow } from "../ports/node-directory.ts";
 import type { Rumor } from "./gossip-messages.ts";
 import {
-  LEASE_MS,
-  RARE_LEASE_MS,
   isRare,
   isSuspected,
+  leaseMsOf,
   membershipView,
   peersOf,
+  rareLeaseMsOf,
   still,
   usesGossip,
 } from "./known-nodes.ts";
@@ -104,10 +104,10 @@ export function livenessOf(membership: Membership, node: string, now: number): L
   if (known === undefined) return isSelf ? "suspect" : "dead";
   if (known.isDead) return "dead";
   if (isRare(known.presence)) {
-    const isOut = isSelf ? now - renewedMs > RARE_LEASE_MS : isSuspected(known, now);
-    if (isOut || now - contactMs > LEASE_MS) return "suspect";
+    const isOut = isSelf ? now - renewedMs > rareLeaseMsOf(self) : isSuspected(known, now);
+    if (isOut || now - contactMs > leaseMsOf(self)) return "suspect";
     // The age is that at some moment after the heartbeat of this node was sent.
-  } else if (known.ageMs + now - sentMs > LEASE_MS) return "suspect";
+  } else if (known.ageMs + now - sentMs > leaseMsOf(known.presence)) return "suspect";
   return now - known.lapsedMs > (isSelf ? SELF_AWAY_MS : OTHER_AWAY_MS) ? "alive" : "away";
 }
 
@@ -146,13 +146,14 @@ function isOver(
   { isSteady, canDoubt }: { readonly isSteady: boolean; readonly canDoubt: boolean },
 ): boolean {
   const { presence, isDead, seenMs, ageMs, suspicion } = known;
-  if (!isRare(presence)) return sentMs - seenMs > LEASE_MS && (isSteady || isDead);
+  if (!isRare(presence)) return sentMs - seenMs > leaseMsOf(presence) && (isSteady || isDead);
   if (isDead || !isSteady) return isDead;
-  if (sentMs - seenMs > RARE_LEASE_MS) return true;
+  if (sentMs - seenMs > rareLeaseMsOf(presence)) return true;
   if (!canDoubt || suspicion?.readMs === undefined || !suspicion.isOwn) return false;
   if (reached - suspicion.reached <= missed - suspicion.missed) return false;
   return (
-    sentMs - Math.max(suspicion.sinceMs, sentMs - ageMs) > LEASE_MS && sentMs - suspicion.readMs >= PROOF_MS
+    sentMs - Math.max(suspicion.sinceMs, sentMs - ageMs) > leaseMsOf(presence) &&
+    sentMs - suspicion.readMs >= PROOF_MS
   );
 }
 

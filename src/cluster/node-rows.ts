@@ -1,11 +1,11 @@
 import type { ForgottenRow, NodePresence, NodeRow } from "../ports/node-directory.ts";
 import {
-  LATE_MS,
-  LEASE_MS,
   RARE_HEARTBEAT_MS,
-  RARE_LEASE_MS,
   isRare,
+  lateMsOf,
   leaseMsOf,
+  rareLeaseMsOf,
+  rowLeaseMsOf,
   still,
   usesGossip,
   withNode,
@@ -49,8 +49,8 @@ export function readRows(
 export function renew(before: Membership, sentMs: number, now: number): Membership {
   const { readMs, renewedMs, steadySinceMs } = before;
   const isInTime = usesGossip(before)
-    ? now - renewedMs <= RARE_LEASE_MS - RARE_HEARTBEAT_MS
-    : now - readMs <= LATE_MS;
+    ? now - renewedMs <= rareLeaseMsOf(before.self) - RARE_HEARTBEAT_MS
+    : now - readMs <= lateMsOf(before.self);
   return {
     ...before,
     renewedMs: sentMs,
@@ -121,12 +121,12 @@ function toKnown(
   const gapMs = now - before.sentMs;
   const reachedMs = (known?.ageMs ?? 0) + gapMs - rowMs;
   // It may have been followed by others that this node has not read.
-  const isUnsure = isRare(known?.presence ?? presence) || (usesGossip(before) && gapMs > LEASE_MS);
+  const isUnsure = isRare(known?.presence ?? presence) || (usesGossip(before) && gapMs > leaseMsOf(presence));
   // A node that was away before this one joined checks itself whether it still owns its runs.
   const hasLapsed =
     !isFirst &&
-    (rowMs > leaseMsOf(presence) ||
-      (reachedMs > LEASE_MS && !isUnsure) ||
+    (rowMs > rowLeaseMsOf(presence) ||
+      (reachedMs > leaseMsOf(presence) && !isUnsure) ||
       (known?.isDead === true && !isDead));
   return {
     presence,

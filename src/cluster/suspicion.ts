@@ -1,11 +1,11 @@
 import type { Rumor } from "./gossip-messages.ts";
 import {
-  LATE_MS,
-  LEASE_MS,
   doubtsOthers,
   isDoubted,
   isRare,
   isSuspected,
+  lateMsOf,
+  leaseMsOf,
   membershipView,
   still,
   usesGossip,
@@ -17,7 +17,7 @@ import type { KnownNode, Membership, MembershipAction, MembershipStep } from "./
 export function touch(before: Membership, read: Membership, sentMs: number, now: number): MembershipStep {
   const membership = { ...read, contactMs: Math.max(read.contactMs, sentMs) };
   const own = read.nodes.get(read.self.node);
-  if (own === undefined || !isRare(own.presence) || now - before.contactMs <= LEASE_MS)
+  if (own === undefined || !isRare(own.presence) || now - before.contactMs <= leaseMsOf(read.self))
     return still(membership);
   const incarnation = read.incarnation + 1;
   return {
@@ -108,7 +108,8 @@ export function probe(before: Membership, { node, sentMs, isReached }: Probed, n
   if (isReached) return still(trust({ ...before, reached: before.reached + 1 }, node, sentMs, now));
   const known = before.nodes.get(node);
   if (known === undefined || known.isDead || known.suspicion?.isOwn === true) return still(before);
-  if (now - before.tickedMs > LATE_MS || membershipView(before, now) !== "steady") return still(before);
+  if (now - before.tickedMs > lateMsOf(before.self) || membershipView(before, now) !== "steady")
+    return still(before);
   const { reached, missed } = before;
   const suspicion = { sinceMs: sentMs, isOwn: true, readMs: undefined, reached, missed: missed + 1 };
   const rumor = { state: "suspect", node, incarnation: known.incarnation } as const;
@@ -120,7 +121,7 @@ export function probe(before: Membership, { node, sentMs, isReached }: Probed, n
 
 /** Notices whether this node stood still. Then the others may have stood still with it. */
 export function tick(before: Membership, now: number): Membership {
-  if (now - before.tickedMs <= LATE_MS) return { ...before, tickedMs: now };
+  if (now - before.tickedMs <= lateMsOf(before.self)) return { ...before, tickedMs: now };
   const nodes = new Map(before.nodes);
   for (const [node, known] of nodes) if (known.suspicion) nodes.set(node, { ...known, suspicion: undefined });
   const steadySinceMs = before.steadySinceMs === undefined ? undefined : now;
@@ -132,7 +133,8 @@ export function tick(before: Membership, now: number): Membership {
  * back. So it is only a suspicion then.
  */
 export function hearRumors(before: Membership, rumors: readonly Rumor[], now: number): MembershipStep {
-  const stoodStill = now - before.tickedMs > LATE_MS || membershipView(before, now) !== "steady";
+  const stoodStill =
+    now - before.tickedMs > lateMsOf(before.self) || membershipView(before, now) !== "steady";
   let after = before;
   const actions: MembershipAction[] = [];
   for (const told of rumors) {

@@ -38,6 +38,8 @@ export interface NodePresence {
    * whether it lives. Absent for a node that knows heartbeats alone.
    */
   readonly gossip?: "able" | "used";
+  /** How long after its newest sign of life others may judge it dead, in milliseconds. Absent for 1.5 s. */
+  readonly deadAfterMs?: number;
 }
 
 /** An agent as a node serves it. */

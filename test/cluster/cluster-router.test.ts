@@ -1,4 +1,5 @@
 import { manualEnvironment } from "troupe/testing";
+import { expect, test } from "vitest";
 import { clusterRouter } from "../../src/cluster/cluster-router.ts";
 import type { Json } from "../../src/protocol/json.ts";
 import { memoryLog } from "../../src/storage/memory/log.ts";
@@ -45,3 +46,10 @@ function openNode(shared: MemoryLog): RouterNode {
     },
   };
 }
+
+test.for([1_000, 60_001, Number.NaN])("a lease of %d ms is refused", (deadAfterMs) => {
+  const log = memoryLog({ now: environment.monotonic }).openNode("node");
+  const transport = { url: "memory://node", listen: async () => async () => {}, send: async () => null };
+  const create = (): unknown => clusterRouter({ log, transport, environment, deadAfterMs });
+  expect(create).toThrow(`deadAfterMs is ${deadAfterMs}, and must be 1500 to 60000`);
+});

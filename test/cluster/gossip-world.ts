@@ -1,4 +1,5 @@
 import { Heartbeat } from "../../src/cluster/heartbeat.ts";
+import { LEASE_MS } from "../../src/cluster/known-nodes.ts";
 import type { Liveness } from "../../src/cluster/known-nodes.ts";
 import type { Transport } from "../../src/cluster/transport.ts";
 import type { Environment } from "../../src/ports/environment.ts";
@@ -19,6 +20,8 @@ export interface GossipWorldOptions {
   readonly throttledPercent?: number;
   /** Whether all greetings get lost, so that nodes know each other from the table alone. Default: no. */
   readonly losesGreetings?: boolean;
+  /** The lease of each node. Default 1,500. */
+  readonly deadAfterMs?: number;
 }
 
 /** A judgement of a node about another one. */
@@ -72,9 +75,10 @@ export class GossipWorld {
     lossPercent = 0,
     throttledPercent = 0,
     losesGreetings = false,
+    deadAfterMs = LEASE_MS,
   }: GossipWorldOptions = {}) {
     this.#random = createRandom(seed);
-    this.#options = { gossipAbove, lossPercent, throttledPercent, losesGreetings };
+    this.#options = { gossipAbove, lossPercent, throttledPercent, losesGreetings, deadAfterMs };
     const directory = memoryLog({ now: () => this.nowMs })
       .openNode("any")
       .nodes?.();
@@ -151,6 +155,7 @@ export class GossipWorld {
       node: id,
       wakes: false,
       gossipAbove: this.#options.gossipAbove,
+      deadAfterMs: this.#options.deadAfterMs,
       environment: this.#environment(() => node),
       transport: this.#transport(() => node, url, isFormer),
       directory: {

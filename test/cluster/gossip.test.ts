@@ -156,6 +156,25 @@ test("nodes that stand still together judge none of them dead", async () => {
   expect(world.judgements).toEqual([]);
 });
 
+test.for([
+  ["ping each other", 1],
+  ["only write heartbeats", 100],
+] as const)(
+  "nodes that %s, with a lease of 5 s, do not judge one that stands still for 4 s, and one that dies after 5 s",
+  async ([, gossipAbove]) => {
+    const { world, nodes } = await startWorld(6, { gossipAbove, deadAfterMs: 5_000 });
+    const [still, dead] = nodes as [GossipNode, GossipNode];
+    still.pausedUntilMs = world.nowMs + 4_000;
+    await world.pass(20_000);
+    expect(world.judgements).toEqual([]);
+    for (const { heartbeat } of nodes) expect(heartbeat.livenessOf(still.id)).toBe("alive");
+    world.kill(dead);
+    const ms = await world.passUntil(() => world.isDeadToAll(dead));
+    expect(ms).toBeGreaterThan(4_500);
+    expect(ms).toBeLessThan(6_700);
+  },
+);
+
 test("a node that stood still is away in the eyes of all when it is back", async () => {
   const { world, nodes } = await startWorld(6);
   const [still] = nodes as [GossipNode];

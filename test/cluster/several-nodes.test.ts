@@ -134,6 +134,7 @@ test(
         /need a secret.*\ngive all nodes the same secret \(TROUPE_CLUSTER_SECRET\)/,
       ],
       [[`--cluster=${free}`, "--single"], {}, /--single is for one node, --cluster for several/],
+      [["--dead-after-seconds=5"], {}, /--dead-after-seconds is for nodes with --cluster\nleave it out/],
       [[], {}, /another node has the log in this database open/],
       [
         [`--cluster=${free}`],

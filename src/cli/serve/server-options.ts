@@ -20,6 +20,8 @@ export interface ServerOptions {
   readonly single: boolean;
   /** Where the other nodes that use the database reach this one: `http://HOST:PORT`. */
   readonly cluster?: string;
+  /** How long after its newest sign of life this node is dead to the others, in seconds. */
+  readonly deadAfterSeconds?: number;
   /** How long running turns may go on after a signal, and how long a node of several is still reached, in seconds. */
   readonly drainSeconds: number;
   /** How long an idle connection is kept, in seconds. */
@@ -99,6 +101,15 @@ export function addServerOptions(command: Command): Command {
           "share the database with other nodes, which reach this one at http://HOST:PORT",
         ),
       ),
+    )
+    .addOption(
+      withVariable(
+        "TROUPE_DEAD_AFTER_SECONDS",
+        new Option(
+          "--dead-after-seconds <number>",
+          "with --cluster, after so long without a sign of life others continue its runs: 1.5 (default) to 60",
+        ),
+      ).argParser((text) => parseSeconds(text, 1.5, 60)),
     )
     .option("--single", "use the database of --log although another node may have it open", false)
     .addOption(
@@ -218,10 +229,10 @@ function parsePort(text: string): number {
   return port;
 }
 
-function parseSeconds(text: string, least: number): number {
+function parseSeconds(text: string, least: number, most = MOST_SECONDS): number {
   const seconds = Number(text);
-  if (text.trim() === "" || !(seconds >= least && seconds <= MOST_SECONDS)) {
-    throw new InvalidArgumentError(`The value must be a number from ${least} to ${MOST_SECONDS}.`);
+  if (text.trim() === "" || !(seconds >= least && seconds <= most)) {
+    throw new InvalidArgumentError(`The value must be a number from ${least} to ${most}.`);
   }
   return seconds;
 }

@@ -336,8 +336,11 @@ function openShared(url: string, { single, cluster, durability }: ServerOptions)
 type OpenRouter = (log: EventLog) => Router;
 
 /** Checks the options for several nodes. The router sends messages to them with `--cluster`, otherwise within this process. */
-function toOpenRouter({ cluster, single, log }: ServerOptions, lines: Log): OpenRouter {
-  if (cluster === undefined) return localRouter;
+function toOpenRouter(options: ServerOptions, lines: Log): OpenRouter {
+  const { cluster, single, log, deadAfterSeconds } = options;
+  if (cluster === undefined && deadAfterSeconds === undefined) return localRouter;
+  if (cluster === undefined)
+    throw new Exit(EXIT.refused, "--dead-after-seconds is for nodes with --cluster", "leave it out");
   if (log === undefined) {
     throw new Exit(
       EXIT.refused,
@@ -351,7 +354,9 @@ function toOpenRouter({ cluster, single, log }: ServerOptions, lines: Log): Open
   const fault = onceInAWhile(lines);
   try {
     const transport = httpTransport({ url: cluster, secret: readSecrets("TROUPE_CLUSTER_SECRET"), fault });
-    return (shared) => clusterRouter({ log: shared, transport, environment: nodeEnvironment(), fault });
+    const environment = nodeEnvironment();
+    const deadAfter = deadAfterSeconds !== undefined && { deadAfterMs: deadAfterSeconds * 1_000 };
+    return (shared) => clusterRouter({ log: shared, transport, environment, fault, ...deadAfter });
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);
