@@ -65,7 +65,8 @@ export class Gossip {
   round(): void {
     const peers = peersOf(this.#membership);
     const suspects = peers.filter(({ suspicion }) => suspicion?.isOwn === true);
-    const next = Array.from({ length: PINGS }, () => this.#next(peers)).filter((peer) => peer !== undefined);
+    const known = new Map(peers.map((peer) => [peer.presence.node, peer]));
+    const next = Array.from({ length: PINGS }, () => this.#next(known)).filter((peer) => peer !== undefined);
     for (const peer of new Set([...next, ...this.#some(suspects, MOST_SUSPECTS)]))
       void this.#probe(peer.presence);
   }
@@ -117,8 +118,7 @@ export class Gossip {
   }
 
   /** The next node of a round over all of them, in an order of its own each time. */
-  #next(peers: readonly KnownNode[]): KnownNode | undefined {
-    const known = new Map(peers.map((peer) => [peer.presence.node, peer]));
+  #next(known: ReadonlyMap<string, KnownNode>): KnownNode | undefined {
     for (;;) {
       if (this.#order.length === 0) this.#order = this.#some([...known.keys()], known.size);
       const node = this.#order.pop();

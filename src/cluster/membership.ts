@@ -84,8 +84,9 @@ export function transition(before: Membership, fact: MembershipFact, now: number
     case "probed":
       return probe(before, fact, now);
     case "told": {
-      const heard = hearRumors(before, fact.rumors, now);
-      return heard.membership === before ? heard : judge(before, heard, now);
+      const { step, changesLife } = hearRumors(before, fact.rumors, now);
+      // Else nothing that decides a judgement has changed since the newest answer of the table of nodes.
+      return changesLife ? judge(before, step, now) : step;
     }
     case "ticked":
       return still(tick(before, now));
@@ -133,7 +134,7 @@ function judge(
   const membership = { ...read, nodes, self: { ...read.self, ...wayOf({ ...read, nodes }) } };
   for (const [node, { isDead }] of before.nodes)
     if (!isDead && nodes.get(node)?.isDead !== false) all.push({ type: "dead", node });
-  if (owners(membership) !== owners(before)) all.push({ type: "changed" });
+  if (!haveSameOwners(membership, before)) all.push({ type: "changed" });
   all.push(...actions);
   if (membership.self.gossip !== read.self.gossip) all.push({ type: "beat" });
   return { membership, actions: all };
@@ -174,12 +175,22 @@ function wayOf({ self, nodes, gossipAbove }: Membership): Pick<NodePresence, "go
   return { gossip: canAll && living.length + 1 > gossipAbove ? "used" : "able" };
 }
 
-/** The facts that decide which node gets a run, as a text: the nodes that are not dead, and whether they take runs. */
-function owners({ self, nodes }: Membership): string {
-  const others = [...nodes.values()].filter(({ presence, isDead }) => presence.node !== self.node && !isDead);
-  return [self, ...others.map(({ presence }) => presence)]
-    .filter(({ state }) => state !== "joining")
-    .map(({ node, state }) => `${node} ${state}`)
-    .toSorted()
-    .join();
+/** Whether the facts are the same that decide which node gets a run: the nodes that are not dead, and whether they take runs. */
+function haveSameOwners(after: Membership, before: Membership): boolean {
+  if (after.self.state !== before.self.state) return false;
+  return containsOwners(after, before) && containsOwners(before, after);
+}
+
+/** Whether each owner of the second membership is one of the first, in the same state. */
+function containsOwners({ nodes }: Membership, { self, nodes: others }: Membership): boolean {
+  for (const [node, known] of others) {
+    if (node === self.node || !isOwner(known)) continue;
+    const one = nodes.get(node);
+    if (one === undefined || !isOwner(one) || one.presence.state !== known.presence.state) return false;
+  }
+  return true;
+}
+
+function isOwner({ presence, isDead }: KnownNode): boolean {
+  return !isDead && presence.state !== "joining";
 }

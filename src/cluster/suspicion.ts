@@ -130,12 +130,17 @@ export function tick(before: Membership, now: number): Membership {
 
 /**
  * Takes what other nodes tell. What is new here is passed on. While this node stood still, a death may have become old: the dead may be
- * back. So it is only a suspicion then.
+ * back. So it is only a suspicion then. `changesLife`: one is dead, or lives, that did not before.
  */
-export function hearRumors(before: Membership, rumors: readonly Rumor[], now: number): MembershipStep {
+export function hearRumors(
+  before: Membership,
+  rumors: readonly Rumor[],
+  now: number,
+): { readonly step: MembershipStep; readonly changesLife: boolean } {
   const stoodStill =
     now - before.tickedMs > lateMsOf(before.self) || membershipView(before, now) !== "steady";
   let after = before;
+  let changesLife = false;
   const actions: MembershipAction[] = [];
   for (const told of rumors) {
     if (told.node === before.self.node) {
@@ -153,11 +158,12 @@ export function hearRumors(before: Membership, rumors: readonly Rumor[], now: nu
     }
     const heard = hear(known, rumor, now);
     if (heard === known) continue;
+    changesLife ||= heard.isDead !== known.isDead;
     after = withNode(after, heard);
     if (known.suspicion?.isOwn === true && rumor.state === "alive") after = restart(after, now);
     actions.push({ type: "tell", rumor });
   }
-  return { membership: after, actions };
+  return { step: { membership: after, actions }, changesLife };
 }
 
 /** What this node knows of another one after a rumor: the same object if it is no news. */
