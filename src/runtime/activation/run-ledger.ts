@@ -293,9 +293,14 @@ export class RunLedger implements RunStateOwner {
     if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
   }
 
+  /** From now on the run takes no more requests, because its removal has begun. */
+  leave(): void {
+    this.#isLeaving = true;
+  }
+
   /** Hides the run from all clients: its row belongs to no agent, so that no list of runs has it. */
   hide({ by, erases }: { readonly by?: By | undefined; readonly erases: boolean }): void {
-    this.#isLeaving = true;
+    this.leave();
     if (this.#row === undefined) return;
     this.#row = { ...this.#row, agent: NO_AGENT, metadata: erases ? ERASING : REMOVING };
     this.recorder.row(this.#row);

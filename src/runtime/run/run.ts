@@ -413,11 +413,15 @@ export class Run implements RecorderListener {
     this.#ledger.checkThere();
     const { areDefined } = this.#requests.schedules;
     try {
-      // From here on the removal is final: an interrupted one is finished when the log can be written again.
       const erases = reason === "erasure" || this.#ledger.isErasing;
-      this.#ledger.hide({ by, erases });
+      this.#ledger.leave();
+      // Before its files the run is hidden, in a commit: from then on the removal is final, and an interrupted one is finished when the log can
+      // be written again. What retention removes without files is there as before, or removed as a whole.
+      const isByTime = (reason === "retention" || reason === "expired") && !erases;
+      const isHidden = !isByTime || (await this.#context.files.store.size(this.runId)) > 0;
+      if (isHidden) this.#ledger.hide({ by, erases });
       await this.#ledger.committed();
-      await this.#removeContent(recorder.cursor, { erases });
+      await this.#removeContent(recorder.cursor, { erases, isHidden });
       if (areDefined) this.#listener.removed();
     } finally {
       this.#isRemoved = true;
@@ -435,11 +439,16 @@ export class Run implements RecorderListener {
       throw new AgentError("conflict", `run ${this.runId} has nothing but its actor, or is stopped`);
   }
 
-  async #removeContent(cursor: Cursor, options: RemoveOptions): Promise<void> {
+  async #removeContent(
+    cursor: Cursor,
+    { isHidden, ...options }: RemoveOptions & { readonly isHidden: boolean },
+  ): Promise<void> {
     const { files, log, secrets } = this.#context;
     try {
-      await files.remove(this.runId);
+      if (isHidden) await files.remove(this.runId);
       await secrets.collect(await log.remove(cursor, options));
+      // Those that were still being stored. Before, they could be those of another owner of the run.
+      if (!isHidden) await files.remove(this.runId);
     } catch (cause) {
       this.failed(cause);
       throw notWritten(cause);

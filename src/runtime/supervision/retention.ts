@@ -6,7 +6,6 @@ import type { RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { RemovalReason } from "../run/messages.ts";
 import type { HostContext, RunContext } from "../run-context.ts";
-import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 
 /** The parts that retention needs. */
 export interface RetentionOptions {
@@ -24,10 +23,10 @@ const LOOKS_MS = { least: 1_000, most: 3_600_000 };
 /** The interval between two checks of the total size, in milliseconds. */
 const WEIGH_MS = 60_000;
 
-const PAGE_SIZE = 100;
+const PAGE_SIZE = 200;
 
-/** The runs that are removed at once: a database commits several removals together, and turns use it too. */
-const AT_ONCE = 8;
+/** The runs that are removed at once: a database commits several removals together, and turns use it too. More, while each takes less than a time. */
+const AT_ONCE = { least: 8, most: 128, withinMs: 50 };
 
 /**
  * Periodically removes histories that are too old or exceed the size limit, and the actors that their agents let expire,
@@ -48,6 +47,7 @@ export function startRetention(options: RetentionOptions): () => void {
   let stopTimer = start();
   /** The place in the list of runs before which there are only actors without a history. */
   let keptUpTo: string | undefined;
+  let atOnce = AT_ONCE.least;
 
   function start(): () => void {
     return environment.timer(pauseMs, look, { background: true });
@@ -74,7 +74,7 @@ export function startRetention(options: RetentionOptions): () => void {
     for (let cursor: string | undefined; ;) {
       const page = await listIdle(cursor, agent);
       const old = page.runs.filter(({ updatedAt }) => updatedAt <= since);
-      await forEachConcurrent(old, AT_ONCE, ({ runId }) => tryRemove(runId, "expired"));
+      await removeEach(old, "expired");
       if (stopped || page.next === undefined || old.length < page.runs.length) return;
       cursor = page.next;
     }
@@ -90,7 +90,7 @@ export function startRetention(options: RetentionOptions): () => void {
       // Those that are too old are the first ones.
       const others = known.findIndex(({ updatedAt }) => updatedAt > old);
       const tooOld = others < 0 ? known : known.slice(0, others);
-      await forEachConcurrent(tooOld, AT_ONCE, ({ runId }) => tryRemove(runId));
+      await removeEach(tooOld);
       if (tooOld.length > 0) excess = await findExcess();
       // Removed one after the other, because what each one frees decides whether the next one is removed.
       for (const { runId } of known.slice(tooOld.length)) {
@@ -140,6 +140,27 @@ export function startRetention(options: RetentionOptions): () => void {
       ...(cursor !== undefined && { cursor }),
       ...(agent !== undefined && { agent }),
     });
+  }
+
+  /** Removes runs, unless they are needed again: more at once while each removal is quick, fewer while it is slow. */
+  async function removeEach(old: readonly RunEntry[], reason?: RemovalReason): Promise<void> {
+    const left = old.values();
+    let lanes = 0;
+    const lane = async (): Promise<void> => {
+      lanes += 1;
+      const more: Promise<void>[] = [];
+      for (const { runId } of left) {
+        const startMs = environment.now();
+        await tryRemove(runId, reason);
+        const isQuick = environment.now() - startMs < AT_ONCE.withinMs;
+        atOnce = isQuick ? Math.min(atOnce + 1, AT_ONCE.most) : Math.max(atOnce - 1, AT_ONCE.least);
+        if (lanes > atOnce) break;
+        if (lanes < atOnce) more.push(lane());
+      }
+      lanes -= 1;
+      await Promise.all(more);
+    };
+    await Promise.all(Array.from({ length: Math.min(atOnce, old.length) }, lane));
   }
 
   /** Removes a run, unless it is needed again. Returns whether it is removed. */

@@ -56,6 +56,61 @@ test("above the size limit the longest idle runs are removed until the rest fits
   await runtime.close();
 });
 
+test("a run without files is removed in one commit, and one with files is hidden before", async () => {
+  const environment = manualEnvironment();
+  const log = memoryLog();
+  const changes: string[] = [];
+  const watched: EventLog = {
+    ...log,
+    append(cursor, batch) {
+      changes.push(`append ${cursor.runId}`);
+      return log.append(cursor, batch);
+    },
+    remove(cursor, options) {
+      changes.push(`remove ${cursor.runId}`);
+      return log.remove(cursor, options);
+    },
+  };
+  const runtime = createRuntime({ agents: [pdfWriter], environment, log: watched, retainMs: HOUR_MS });
+  const empty = await runtime.createRun("pdf-writer", {});
+  const written = await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
+  const full = written[0]?.run_id ?? "";
+  await environment.advance(10_000);
+  changes.length = 0;
+  await environment.advance(10 * HOUR_MS);
+  expect(changes.toSorted()).toEqual([`append ${full}`, `remove ${empty}`, `remove ${full}`].toSorted());
+  await runtime.close();
+});
+
+test("more runs are removed at a time while their removals are quick, and no more while they are slow", async () => {
+  const mostAtOnce = async (removalMs: number): Promise<number> => {
+    const environment = manualEnvironment();
+    const log = memoryLog();
+    let running = 0;
+    let highest = 0;
+    const counted: EventLog = {
+      ...log,
+      async remove(cursor) {
+        running += 1;
+        highest = Math.max(highest, running);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        environment.timer(removalMs, resolve);
+        await promise;
+        running -= 1;
+        return log.remove(cursor);
+      },
+    };
+    const runtime = createRuntime({ agents: [payments], environment, log: counted, retainMs: HOUR_MS });
+    for (let run = 0; run < 100; run += 1) await runtime.createRun("payments", {});
+    await environment.advance(10 * HOUR_MS);
+    expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
+    await runtime.close();
+    return highest;
+  };
+  expect(await mostAtOnce(10)).toBeGreaterThan(20);
+  expect(await mostAtOnce(100)).toBe(8);
+});
+
 test("runs that are too old are removed several at a time", async () => {
   const environment = manualEnvironment();
   const log = memoryLog();
