@@ -41,6 +41,9 @@ export interface ArtifactStore {
   /** The total bytes of all artifacts, or of those that only this run has, which go when it is removed. */
   size(runId?: RunId): Promise<number>;
 
+  /** Whether a run has artifacts, also such that other runs have too, or that are empty. */
+  has(runId: RunId): Promise<boolean>;
+
   /** Removes a run from the runs of its artifacts, and the artifacts that no other run has. */
   removeRun(runId: RunId): Promise<void>;
 

@@ -279,6 +279,7 @@ function withoutPut(reader: ArtifactReader): ArtifactStore {
     removeUnattached: unsettled,
     unattached: unsettled,
     size: unsettled,
+    has: unsettled,
     removeRun: unsettled,
     async close() {},
   };

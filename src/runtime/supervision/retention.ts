@@ -150,9 +150,9 @@ export function startRetention(options: RetentionOptions): () => void {
       lanes += 1;
       const more: Promise<void>[] = [];
       for (const { runId } of left) {
-        const startMs = environment.now();
+        const startMs = environment.monotonic();
         await tryRemove(runId, reason);
-        const isQuick = environment.now() - startMs < AT_ONCE.withinMs;
+        const isQuick = environment.monotonic() - startMs < AT_ONCE.withinMs;
         atOnce = isQuick ? Math.min(atOnce + 1, AT_ONCE.most) : Math.max(atOnce - 1, AT_ONCE.least);
         if (lanes > atOnce) break;
         if (lanes < atOnce) more.push(lane());

@@ -77,6 +77,7 @@ function passedOn(store: ArtifactStore): Omit<ArtifactStore, "get" | "list" | "p
     removeUnattached: (before) => store.removeUnattached(before),
     unattached: () => store.unattached(),
     size: (runId) => store.size(runId),
+    has: (runId) => store.has(runId),
     removeRun: (runId) => store.removeRun(runId),
     close: () => store.close(),
   };

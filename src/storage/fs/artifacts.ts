@@ -242,6 +242,11 @@ export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions =
     return bytes;
   }
 
+  async function has(runId: RunId): Promise<boolean> {
+    await ready;
+    return (await idsOf(runId)).length > 0;
+  }
+
   async function allIds(): Promise<readonly ArtifactId[]> {
     const names = await readdir(directory);
     return names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5) as ArtifactId);
@@ -302,6 +307,7 @@ export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions =
     attach,
     detach,
     removeUnattached,
+    has,
     unattached: unattachedFigures,
     size,
     removeRun,

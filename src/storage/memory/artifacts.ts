@@ -76,6 +76,10 @@ export function memoryArtifacts(): ArtifactStore {
           bytes += info.sizeBytes;
       return bytes;
     },
+    async has(runId) {
+      for (const { info } of artifacts.values()) if (info.runIds.includes(runId)) return true;
+      return false;
+    },
     async removeRun(runId) {
       for (const [artifactId, artifact] of artifacts) {
         const { info } = artifact;

@@ -133,6 +133,10 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
           : await database.ask<{ bytes: number }>(OF_ONE_RUN, [runId]);
       return row?.bytes ?? 0;
     },
+    async has(runId) {
+      const rows = await database.ask("SELECT FROM troupe.artifact_run WHERE run = $1 LIMIT 1", [runId]);
+      return rows.length > 0;
+    },
     removeRun: (runId) => removals.add(runId),
     async close() {
       await close();

@@ -232,6 +232,19 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       expect(await store.size("run-2")).toBe(100);
     });
 
+    test("are known to be a run's, also when they are empty, or of other runs too", async () => {
+      const store = await openFor(subject);
+      await store.put({ ...file(id), runId: "run-1", body: Buffer.alloc(0) });
+      expect(await store.has("run-1")).toBe(true);
+      expect(await store.has("run-2")).toBe(false);
+      await store.attach([id], "run-2");
+      expect(await store.has("run-2")).toBe(true);
+      await store.removeRun("run-1");
+      expect([await store.has("run-1"), await store.has("run-2")]).toEqual([false, true]);
+      await store.detach("run-2");
+      expect(await store.has("run-2")).toBe(false);
+    });
+
     test("are listed with their metadata, also those without a run", async () => {
       const store = await openFor(subject);
       const stored = [

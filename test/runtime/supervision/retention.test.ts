@@ -13,6 +13,14 @@ import { scheduled } from "../schedules/agents.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+const emptyFile = defineAgent({
+  name: "empty-file",
+  purpose: "Publishes a file without bytes.",
+  async chat(_input, turn) {
+    await turn.artifact({ name: "empty.txt", mimeType: "text/plain", data: "" });
+  },
+});
+
 test("an idle run is removed after its time, with its files; a waiting one is kept", async () => {
   const environment = manualEnvironment();
   const runtime = createRuntime({ agents: [payments, pdfWriter], environment, retainMs: 10 * HOUR_MS });
@@ -71,14 +79,27 @@ test("a run without files is removed in one commit, and one with files is hidden
       return log.remove(cursor, options);
     },
   };
-  const runtime = createRuntime({ agents: [pdfWriter], environment, log: watched, retainMs: HOUR_MS });
+  const runtime = createRuntime({
+    agents: [pdfWriter, emptyFile],
+    environment,
+    log: watched,
+    retainMs: HOUR_MS,
+  });
   const empty = await runtime.createRun("pdf-writer", {});
   const written = await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
   const full = written[0]?.run_id ?? "";
+  const published = await collect(runtime, "empty-file", { type: "ChatRequest", input: "now" });
+  const withEmptyFile = published[0]?.run_id ?? "";
   await environment.advance(10_000);
   changes.length = 0;
   await environment.advance(10 * HOUR_MS);
-  expect(changes.toSorted()).toEqual([`append ${full}`, `remove ${empty}`, `remove ${full}`].toSorted());
+  expect(changes.toSorted()).toEqual(
+    [
+      `append ${full}`,
+      `append ${withEmptyFile}`,
+      ...[empty, full, withEmptyFile].map((runId) => `remove ${runId}`),
+    ].toSorted(),
+  );
   await runtime.close();
 });
 
