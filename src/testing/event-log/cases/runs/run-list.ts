@@ -108,6 +108,7 @@ export function testRunList(subject: EventLogSubject): void {
         const { cursor } = await log.claim(asRunId(runId));
         const turn = { request_id: asRequestId("first"), operation: "chat", started_at: "", ...lastTurn };
         const fields = {
+          createdAt: Number(runId.at(-1)),
           updatedAt,
           lastTurn: turn,
           ...(runId === "run-2" && { owner: "acme" }),
