@@ -1,5 +1,8 @@
+import { setTimeout } from "node:timers/promises";
+import type { Database } from "../connection/database.ts";
+
 /** An index that is made while other nodes write, before the change that needs it. */
-export interface EarlyIndex {
+interface EarlyIndex {
   readonly name: string;
   /** What is behind `CREATE INDEX name`. */
   readonly definition: string;
@@ -40,7 +43,7 @@ export const LIST_INDEXES_VERSION = 18;
 const nextName = (name: string): string => `${name}_${LIST_INDEXES_VERSION}`;
 
 /** The indexes that are made before the eighteenth change, of which those that replace others have names of their own until then. */
-export const EARLY_INDEXES: readonly EarlyIndex[] = [
+const EARLY_INDEXES: readonly EarlyIndex[] = [
   ...WIDE.map(({ name, definition }) => ({ name: nextName(name), definition })),
   ...OF_FAILED,
 ];
@@ -68,3 +71,31 @@ ${listIndexes("", "")
   .map(({ name, definition }) => `CREATE INDEX ${name} ${definition};`)
   .join("\n")}
 `;
+
+/**
+ * Makes the indexes that a change needs before it, while other nodes write: in the transaction of the change, writers would wait for
+ * some seconds for each million runs.
+ */
+export async function makeEarlyIndexes(database: Database): Promise<void> {
+  for (const index of EARLY_INDEXES) await make(database, index);
+}
+
+async function make(database: Database, { name, definition }: EarlyIndex): Promise<void> {
+  for (;;) {
+    const [state] = await database.ask<{ valid: boolean; busy: boolean }>(STATE, [name, database.schema]);
+    if (state?.valid === true) return;
+    if (state === undefined)
+      await database.long(`CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ${definition}`);
+    // Another node that starts makes it.
+    else if (state.busy) await setTimeout(LOOK_MS);
+    // One that was interrupted has left it.
+    else await database.long(`DROP INDEX CONCURRENTLY IF EXISTS troupe.${name}`);
+  }
+}
+
+const LOOK_MS = 200;
+
+const STATE = `SELECT indisvalid AS valid,
+    EXISTS (SELECT FROM pg_stat_progress_create_index WHERE index_relid = indexrelid) AS busy
+  FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE relname = $1 AND nspname = $2`;

@@ -4,8 +4,7 @@ import { AUDIT } from "./audit.ts";
 import { BASES } from "./bases.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
-import { makeEarlyIndexes } from "./early-indexes.ts";
-import { LIST_INDEXES, LIST_INDEXES_BACK, LIST_INDEXES_VERSION } from "./list-indexes.ts";
+import { LIST_INDEXES, LIST_INDEXES_BACK, LIST_INDEXES_VERSION, makeEarlyIndexes } from "./list-indexes.ts";
 import { OWNERS } from "./owners.ts";
 import { RECENT } from "./recent.ts";
 import { SCHEDULES } from "./schedules.ts";
@@ -99,8 +98,8 @@ export interface Migrated {
 }
 
 /**
- * Brings the tables to the current version, in one transaction, before which it makes large indexes; other nodes that start wait for it. A newer schema that lets nodes of this
- * version write stays as it is.
+ * Brings the tables to the current version, in one transaction, before which it makes large indexes; other nodes that start wait for
+ * it. A newer schema that lets nodes of this version write stays as it is.
  */
 export async function migrate(database: Database): Promise<Migrated> {
   const { version } = await readSchema(database, { query: (text, values) => database.ask(text, values) });
