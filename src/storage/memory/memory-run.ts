@@ -23,7 +23,7 @@ import {
   requestPositionOf,
   toListCursor,
   toRequestPage,
-  countedOf,
+  totalOf,
 } from "../shared/lists.ts";
 import type { ListPosition } from "../shared/lists.ts";
 import { hasWords, endedOutput, wordsOf, wordsOfSearch } from "../shared/search-text.ts";
@@ -214,15 +214,6 @@ export function listRuns(order: readonly PlacedRun[], query: RunEntryQuery, look
     ...(hasMore && last !== undefined && { next: toListCursor(last) }),
     ...totalOf(query, () => order.filter((place) => isListed(place, query)).length),
   };
-}
-
-/** The number of what a query selects, if it asks for it. */
-export function totalOf(
-  query: { readonly total?: boolean | number },
-  count: () => number,
-): { readonly total?: number } {
-  const most = countedOf(query);
-  return most === undefined ? {} : { total: Math.min(count(), most) };
 }
 
 function isListed({ row }: Pick<PlacedRun, "row">, query: RunEntryQuery): boolean {

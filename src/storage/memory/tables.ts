@@ -5,8 +5,7 @@ import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import { fromOwnedKey, toOwnedKey } from "../shared/owned-keys.ts";
 import { applyMark, toRemovedRequest } from "../shared/entries.ts";
 import type { WaitEntryQuery } from "../../ports/log-queries.ts";
-import { compareWaits, toWaitPage, waitPositionOf } from "../shared/lists.ts";
-import { totalOf } from "./memory-run.ts";
+import { compareWaits, totalOf, toWaitPage, waitPositionOf } from "../shared/lists.ts";
 import type { MemoryRun } from "./memory-run.ts";
 
 /** The requests of all runs. Of the requests of removed runs only the ids are kept. */

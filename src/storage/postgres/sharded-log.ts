@@ -17,7 +17,7 @@ import {
   toRequestPage,
   toSchedulePage,
   toWaitPage,
-  countedOf,
+  totalOf,
 } from "../shared/lists.ts";
 import type { ListPosition } from "../shared/lists.ts";
 import { Database } from "./connection/database.ts";
@@ -238,7 +238,7 @@ function divided(places: Places, table: ShardTable): PostgresLog {
         lists.map(({ runs }) => runs),
         compareCreated,
       );
-      return { runs: merged.slice(offset, most), ...totalOf(query, lists) };
+      return { runs: merged.slice(offset, most), ...totalOf(query, () => totalIn(lists)) };
     }
     let looked = 0;
     const pages = await all(async (log, place) => {
@@ -262,7 +262,7 @@ function divided(places: Places, table: ShardTable): PostgresLog {
       runs: items.slice(offset),
       ...(next !== undefined && { next: toListCursor(next) }),
       ...(looked > 0 && next !== undefined && items.length < limit && { looked }),
-      ...totalOf(query, pages),
+      ...totalOf(query, () => totalIn(pages)),
     };
   }
 
@@ -287,12 +287,12 @@ function divided(places: Places, table: ShardTable): PostgresLog {
 
   /** Asks for the pages of a list in all databases, and merges them. */
   async function paged<Item extends { readonly runId: RunId }, Answer extends { readonly next?: string }>(
-    { limit, cursor }: { readonly limit: number; readonly cursor?: string },
+    query: { readonly limit: number; readonly cursor?: string; readonly total?: boolean | number },
     ask: (
       log: PartLog,
       limit: number,
       cursor: string | undefined,
-    ) => Promise<KeptPage<Item> & { readonly total?: number }>,
+    ) => Promise<KeptPage<Item> & { readonly total?: number | undefined }>,
     {
       compare,
       toPage,
@@ -300,7 +300,8 @@ function divided(places: Places, table: ShardTable): PostgresLog {
       compare(a: Item, b: Item): number;
       toPage(items: readonly Item[], limit: { readonly limit: number }): Answer;
     },
-  ): Promise<{ readonly page: Answer; readonly total: number }> {
+  ): Promise<Answer & { readonly total?: number }> {
+    const { limit, cursor } = query;
     return places.everywhere(async (isCopy) => {
       let total = 0;
       const parts = await all(async (log, place) => {
@@ -317,10 +318,9 @@ function divided(places: Places, table: ShardTable): PostgresLog {
         return { items, until: next === undefined ? undefined : last };
       });
       const { items, next } = mergeParts<Item, Item>(parts, compare, limit);
-      const page = toPage(items, { limit: items.length });
-      if (next === undefined) return { page, total };
+      const page = { ...toPage(items, { limit: items.length }), ...totalOf(query, () => total) };
       // A page of this one alone, with one behind it, has the cursor.
-      return { page: { ...page, next: toPage([next, next], { limit: 1 }).next }, total };
+      return next === undefined ? page : { ...page, next: toPage([next, next], { limit: 1 }).next };
     });
   }
 
@@ -429,7 +429,7 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     async listRequests(query) {
       const { runId } = query;
       if (runId !== undefined) return places.ask(runId, (log) => log.listRequests(query));
-      const { page } = await paged(
+      return paged(
         query,
         async (log, limit, cursor) => {
           const { requests, next } = await log.listRequests(pageOf(query, limit, cursor));
@@ -437,7 +437,6 @@ function divided(places: Places, table: ShardTable): PostgresLog {
         },
         { compare: compareRuns, toPage: toRequestPage },
       );
-      return page;
     },
     run: async (runId, owner) => places.ask(runId, (log) => log.run(runId, owner)),
     async find(alias) {
@@ -479,32 +478,30 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     async waits(query) {
       const { runId } = query;
       if (runId !== undefined) return places.ask(runId, (log) => log.waits(query));
-      const { page, total } = await paged(
+      return paged(
         query,
         async (log, limit, cursor) => {
           const { waits, ...found } = await log.waits(pageOf(query, limit, cursor));
-          return { items: waits, next: found.next, ...withTotal(found) };
+          return { items: waits, next: found.next, total: found.total };
         },
         { compare: compareWaits, toPage: toWaitPage },
       );
-      return { ...page, ...totalOf(query, [{ total }]) };
     },
     outbox,
     async schedules(query) {
       const { runId } = query;
       if (runId !== undefined) return places.ask(runId, (log) => log.schedules(query));
-      const { page, total } = await paged(
+      return paged(
         query,
         async (log, limit, cursor) => {
           const { schedules, ...found } = await log.schedules(pageOf(query, limit, cursor));
-          return { items: schedules, next: found.next, ...withTotal(found) };
+          return { items: schedules, next: found.next, total: found.total };
         },
         {
           compare: (a, b) => compareTexts(a.runId, b.runId) || compareTexts(a.id, b.id),
           toPage: toSchedulePage,
         },
       );
-      return { ...page, ...totalOf(query, [{ total }]) };
     },
     snapshot: async (runId) => places.ask(runId, (log) => log.snapshot(runId)),
     unreferenced,
@@ -553,17 +550,9 @@ function isNeededOf(isCopy: IsCopy): (place: LogPlace) => (entry: { readonly run
   return (place) => (entry) => !isCopy(entry.runId, place);
 }
 
-/** The number of what is in all databases, if the query asks for it. While a shard moves, what is in it may be counted twice. */
-function totalOf(
-  query: { readonly total?: boolean | number },
-  pages: readonly { readonly total: number }[],
-): { readonly total?: number } {
-  const most = countedOf(query);
-  return most === undefined ? {} : { total: Math.min(sum(pages.map((page) => page.total)), most) };
-}
-
-function withTotal({ total }: { readonly total?: number }): { readonly total?: number } {
-  return total === undefined ? {} : { total };
+/** The number of what is in all databases. While a shard moves, what is in it may be counted twice. */
+function totalIn(pages: readonly { readonly total: number }[]): number {
+  return sum(pages.map(({ total }) => total));
 }
 
 /** What a batch gives its run that no other run may have. */

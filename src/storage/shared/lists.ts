@@ -53,6 +53,15 @@ export function countedOf({ total = false }: { readonly total?: boolean | number
   return total ? Infinity : undefined;
 }
 
+/** What a page says about its total: the number of what the query selects, if it asks for it, up to the number that it names. */
+export function totalOf(
+  query: { readonly total?: boolean | number },
+  count: () => number,
+): { readonly total?: number } {
+  const most = countedOf(query);
+  return most === undefined ? {} : { total: Math.min(count(), most) };
+}
+
 /** Refuses a cursor for a list that has none. */
 export function checkNoCursor({ cursor }: RunEntryQuery): void {
   if (cursor === undefined) return;

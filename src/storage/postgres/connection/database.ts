@@ -328,7 +328,7 @@ export class Database {
     }
   }
 
-  /** What still runs is owed from now on. */
+  /** From now on the database owes an answer if a statement still runs. */
   #owe(): void {
     this.#owedSinceMs = this.#running > 0 ? performance.now() : undefined;
   }
