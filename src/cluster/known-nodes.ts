@@ -172,8 +172,8 @@ export function usesGossip(membership: Membership): boolean {
 }
 
 /**
- * Whether others may doubt that this node lives: one of them has said so for two leases, else it would have said so again, or they doubt so many that the network may be split. Then
- * its heartbeats tell them that it does.
+ * Whether others may doubt that this node lives: one of them has said so within the last two leases (who still doubts it repeats that), or
+ * they doubt so many nodes that the network may be split. Then its heartbeats tell them that it does.
  */
 export function isDoubted({ self, nodes, doubtedMs }: Membership, now: number): boolean {
   if (now - doubtedMs <= 2 * leaseMsOf(self)) return true;

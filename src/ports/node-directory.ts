@@ -12,8 +12,8 @@ export interface NodeDirectory {
   renew?(self: NodePresence): Promise<void>;
 
   /**
-   * For how long the engine has owed this node an answer, whatever it was asked, in milliseconds; 0 while it owes none. So a node with work
-   * knows that it does not reach the engine, although its heartbeats are rare. Absent if the engine does not tell.
+   * How long the engine has given no answer to any statement of this node, in milliseconds; 0 while none waits for one. So a node with
+   * work knows that it does not reach the engine, although its heartbeats are rare. Absent if the engine does not tell.
    */
   owedMs?(): number;
 }
