@@ -78,7 +78,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "node",
     ours: [...RUNTIME, "../cluster/**", "../http/**", "../auth/**", "../adapters/**", "../client/**"],
-    packages: ["hono", "hono/**", "@hono/node-server", "@hono/node-server/serve-static", "ignore", "nanoid"],
+    packages: ["hono", "hono/**", "@hono/node-server", "@hono/node-server/serve-static", "nanoid"],
     node: true,
   },
   {
@@ -282,6 +282,7 @@ const ENTRIES = [
   "src/client/browser.ts",
   "src/cli/vendor/*",
   "src/http/vendor/*",
+  "src/node/vendor/*",
   "src/index.ts",
   "src/*/index.ts",
   "src/storage/*/index.ts",
@@ -451,6 +452,7 @@ export default defineConfig({
       rules: { "no-restricted-imports": only(["commander", "@clack/prompts"]) },
     },
     { files: ["src/http/vendor/*"], rules: { "no-restricted-imports": only(["prom-client"]) } },
+    { files: ["src/node/vendor/*"], rules: { "no-restricted-imports": only(["ignore"]) } },
     // XState begins the names of what its actors and systems have for each other like that.
     { files: ["src/runtime/system/*"], rules: { "no-underscore-dangle": "off" } },
     // A supervision has a field `then`, which is a text.

@@ -5,7 +5,8 @@ import type { EnvironmentOptions, Plugin } from "vite";
 
 /**
  * Builds what npm does not install with the package: the console with its libraries in dist/console, the client of pages
- * without a bundler in dist/client/browser.js, and the libraries of the command line and of the metrics in the folders vendor/ of theirs.
+ * without a bundler in dist/client/browser.js, and some libraries in the folders
+ * vendor/ of what uses them.
  */
 export default defineConfig({
   logLevel: "error",
@@ -56,6 +57,7 @@ export default defineConfig({
     },
     cli: bundle("cli/vendor", ["clack", "commander"]),
     http: bundle("http/vendor", ["prom-client"]),
+    node: bundle("node/vendor", ["ignore"]),
   },
 });
 

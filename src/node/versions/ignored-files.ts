@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, relative, sep } from "node:path";
-import ignore from "ignore";
-import type { Ignore } from "ignore";
+import { ignore } from "../vendor/ignore.ts";
+import type { Ignore } from "../vendor/ignore.ts";
 
 /** Says which files of a project must not be copied anywhere: those that git ignores, hidden ones, and what may be a secret. */
 export class IgnoredFiles {
