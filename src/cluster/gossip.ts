@@ -1,6 +1,7 @@
 import type { Environment } from "../ports/environment.ts";
 import type { NodePresence } from "../ports/node-directory.ts";
 import type { Json } from "../protocol/json.ts";
+import { within } from "../shared/clock.ts";
 import {
   gossipAnswerToWire,
   gossipMessageToWire,
@@ -15,11 +16,20 @@ import { rumorAbout } from "./suspicion.ts";
 import { sendWithin } from "./transport.ts";
 import type { Transport } from "./transport.ts";
 
-/** The longest wait for the answer to a ping, in milliseconds. */
+/** How long an answer to a ping is waited for before a node is pinged over others, in milliseconds. */
 const PING_MS = 250;
 
-/** The longest wait for the answer to a ping over another node, in milliseconds. */
-const RELAYED_MS = 400;
+/** How long an answer is waited for then, in milliseconds: a suspicion is no death before its node has had more time than that. */
+const RELAYED_MS = 500;
+
+/**
+ * The longest wait for any answer, in milliseconds. A late one still shows that a node lives, and its connection stays: else all nodes of a machine
+ * without rest would close their connections, open others, and have still less rest.
+ */
+const ANSWER_MS = PING_MS + RELAYED_MS;
+
+/** The most nodes that are probed at once. A node that gets no answers does not ask for more. */
+const MOST_PROBED = 8;
 
 /** How many other nodes ping one that has not answered. */
 const RELAYS = 3;
@@ -86,7 +96,10 @@ export class Gossip {
         sentMs: this.#options.environment.monotonic(),
         isReached: false,
       });
-    const acked = to === self.node && of !== undefined && (await this.#ping(of, PING_MS));
+    const acked =
+      to === self.node &&
+      of !== undefined &&
+      (await within(this.#options.environment, RELAYED_MS, this.#ping(of))) === true;
     const membership = this.#membership;
     const isReached = membershipView(membership, this.#options.environment.monotonic()) !== "none";
     return gossipAnswerToWire({
@@ -128,25 +141,28 @@ export class Gossip {
   }
 
   async #probe(peer: NodePresence): Promise<void> {
-    if (this.#probed.has(peer.node)) return;
+    if (this.#probed.has(peer.node) || this.#probed.size >= MOST_PROBED) return;
     this.#probed.add(peer.node);
     const { environment } = this.#options;
     let sentMs = environment.monotonic();
-    let isReached = await this.#ping(peer, PING_MS);
-    if (!isReached) {
+    const first = this.#ping(peer);
+    let isReached = await within(environment, PING_MS, first);
+    if (isReached !== true) {
       sentMs = environment.monotonic();
-      isReached = await this.#pingOverOthers(peer);
+      isReached = await within(environment, RELAYED_MS, this.#pingOverOthers(peer, first));
     }
     this.#probed.delete(peer.node);
-    if (!this.#isStopped) this.#options.learn({ type: "probed", node: peer.node, sentMs, isReached });
+    if (!this.#isStopped)
+      this.#options.learn({ type: "probed", node: peer.node, sentMs, isReached: isReached === true });
   }
 
-  /** Pings a node again, and over others; resolves with the first answer of it. */
-  async #pingOverOthers(peer: NodePresence): Promise<boolean> {
+  /** Pings a node again, and over others; resolves with its first answer, which may be that to the first ping. */
+  async #pingOverOthers(peer: NodePresence, first: Promise<boolean>): Promise<boolean> {
     const others = peersOf(this.#membership).filter(({ presence }) => presence.node !== peer.node);
     const ways = [
-      this.#ping(peer, RELAYED_MS),
-      ...this.#some(others, RELAYS).map(({ presence }) => this.#ping(presence, RELAYED_MS, peer)),
+      first,
+      this.#ping(peer),
+      ...this.#some(others, RELAYS).map(({ presence }) => this.#ping(presence, peer)),
     ];
     return Promise.any(
       ways.map(async (way) => {
@@ -159,7 +175,7 @@ export class Gossip {
   }
 
   /** Pings a node, or lets it ping another one; whether that one has answered in time. */
-  async #ping(peer: Pick<NodePresence, "node" | "url">, waitMs: number, of?: NodePresence): Promise<boolean> {
+  async #ping(peer: Pick<NodePresence, "node" | "url">, of?: NodePresence): Promise<boolean> {
     const { transport, environment, learn } = this.#options;
     const { self, incarnation } = this.#membership;
     const sentMs = environment.monotonic();
@@ -172,7 +188,7 @@ export class Gossip {
       ...(of !== undefined && { of: { node: of.node, url: of.url } }),
     };
     try {
-      const limit = { environment, ms: waitMs };
+      const limit = { environment, ms: ANSWER_MS };
       const answer = parseGossipAnswer(
         await sendWithin(limit, transport, peer.url, gossipMessageToWire(message)),
       );
@@ -195,7 +211,7 @@ export class Gossip {
       this.#isTelling = false;
       if (this.#isStopped || !usesGossip(this.#membership)) return;
       for (const { presence } of this.#some(peersOf(this.#membership), TOLD_AT_ONCE))
-        void this.#ping(presence, PING_MS);
+        void this.#ping(presence);
     });
   }
 

@@ -70,6 +70,8 @@ export class GossipWorld {
   rows = 0;
   /** How many messages the nodes have sent. */
   messages = 0;
+  /** How much longer a message needs, and its answer. */
+  delayMs = 0;
 
   constructor({
     seed = 1,
@@ -265,9 +267,10 @@ export class GossipWorld {
           const sent: Json = isGreeting && isFormer ? { hello: true } : message;
           if (target === undefined || isLost(from, target.node)) return;
           if (isGreeting && this.#options.losesGreetings) return;
-          this.#in(this.#between(1, 5), target.node, () => {
+          this.#in(this.delayMs + this.#between(1, 5), target.node, () => {
             void target.receive(sent).then((answer) => {
-              if (!isLost(target.node, from)) this.#in(this.#between(1, 5), from, () => resolve(answer));
+              if (!isLost(target.node, from))
+                this.#in(this.delayMs + this.#between(1, 5), from, () => resolve(answer));
             });
           });
         }),

@@ -43,6 +43,18 @@ test("nodes that use gossip write few heartbeats, and each lives in the eyes of 
   expect(world.judgements).toEqual([]);
 });
 
+test("nodes whose answers take 0.7 s, because their machine has no rest, doubt none, and write few heartbeats", async () => {
+  const { world } = await startWorld(12);
+  world.delayMs = 340;
+  await world.pass(RARE_HEARTBEAT_MS);
+  const before = world.messages;
+  expect(await heartbeatsPerSecond(world)).toBeCloseTo(1_000 / RARE_HEARTBEAT_MS, 1);
+  // A ping, one more, and three over others, which each send one: for each of two nodes.
+  const most = ((4 * RARE_HEARTBEAT_MS) / HEARTBEAT_MS) * 2 * 8 * 12;
+  expect(world.messages - before).toBeLessThan(most);
+  expect(world.judgements).toEqual([]);
+});
+
 test("so few nodes as need no gossip write a heartbeat each 0.3 s", async () => {
   const { world } = await startWorld(4, { gossipAbove: 4 });
   const few = await heartbeatsPerSecond(world);
