@@ -199,6 +199,17 @@ export interface EventLog {
    */
   remove(cursor: Cursor, options?: RemoveOptions): Promise<readonly string[]>;
 
+  /**
+   * Removes those of some runs, of which there can be hundreds, that are still as a list has shown them and that nothing needs. It needs no
+   * claims; each run is removed as `remove` does, as a whole or not at all. A run is removed if it is idle, has an agent, is not claimed, and has
+   *
+   * - only requests that have ended, none of them a message (it ends with the event that it starts with), which a turn may still read;
+   * - no alias, snapshot, schedule or reference, and nothing in its outbox.
+   *
+   * Returns the ids of the removed runs. The others stay as they are; an engine may leave more of them. Whoever claims one can decide about it.
+   */
+  removeIdle(runs: readonly SeenRun[]): Promise<readonly RunId[]>;
+
   /** Who did what. */
   readonly audit: AuditTrail;
 
@@ -270,6 +281,9 @@ export interface Claim {
   /** The newest snapshot. */
   readonly snapshot?: Snapshot;
 }
+
+/** A run as a list has shown it. */
+export type SeenRun = Pick<RunEntry, "runId" | "head" | "updatedAt">;
 
 /** How a run is removed. */
 export interface RemoveOptions {

@@ -257,6 +257,7 @@ function toEventLog(log: LogReader): EventLog {
     outbox: unsettled,
     parked: unsettled,
     remove: unsettled,
+    removeIdle: unsettled,
     runIds: unsettled,
     scrub: unsettled,
     size: unsettled,

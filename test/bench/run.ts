@@ -38,12 +38,14 @@ import { measurePacedNodes } from "./cluster/paced-nodes.ts";
 import { measurePaint, measureStatistics } from "./parts/statistics.ts";
 import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
-import { measureYears } from "./years/measure.ts";
+import { measureRemoval, measureYears } from "./years/measure.ts";
 
 /** A part of the benchmark, and what of it can be compared with another commit. */
 interface Part {
   readonly measure: (setup: Setup) => Promise<Result[]>;
   readonly trials?: readonly Trial[];
+  /** It is measured alone only if it is named. */
+  readonly isPartOfAnother?: boolean;
 }
 
 const PARTS: Readonly<Record<string, Part>> = {
@@ -76,6 +78,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   databases: { measure: measureDatabases },
   cluster: { measure: measureCluster },
   years: { measure: measureYears },
+  removal: { measure: measureRemoval, isPartOfAnother: true },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
 
@@ -95,7 +98,7 @@ if (values.help) {
 
 --quick    fewer rounds and rows: enough to see large differences
 --peers    paced turns of other frameworks too
---store    keeps the stores of a million runs in this directory, and measures the ones that are there (statistics, paint, years)
+--store    keeps the stores of a million runs in this directory, and measures the ones that are there (statistics, paint, years, removal)
 --runs     a store of years has so many runs (default 1,000,000, with --quick 20,000)
 --only     these parts: ${Object.keys(PARTS).join(", ")}
 --against  compares this checkout with another commit`);
@@ -125,7 +128,9 @@ if (values.against === undefined) {
   await pairWith(values.against, [...new Set(parts.flatMap(({ trials = [] }) => trials))], setup);
 }
 
-function choose(names: readonly string[] = Object.keys(PARTS)): readonly Part[] {
+function choose(names?: readonly string[]): readonly Part[] {
+  if (names === undefined)
+    return Object.values(PARTS).filter(({ isPartOfAnother }) => isPartOfAnother !== true);
   const unknown = names.find((name) => !(name in PARTS));
   if (unknown === undefined) return names.flatMap((name) => PARTS[name] ?? []);
   throw new Error(`--only: there is no part ${unknown}; the parts are ${Object.keys(PARTS).join(", ")}`);

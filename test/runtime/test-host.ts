@@ -279,6 +279,7 @@ export class TestHost {
       snapshot: whileAlive(log.snapshot),
       unreferenced: whileAlive(log.unreferenced),
       remove: whileAlive((cursor) => log.remove(cursor)),
+      removeIdle: whileAlive(log.removeIdle),
       health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
       close: async () => {},
     };

@@ -69,6 +69,11 @@ export class RunArtifacts {
     await this.#detach(reservation);
   }
 
+  /** Whether a run has files, or one is being stored for it in this process. */
+  async has(runId: RunId): Promise<boolean> {
+    return this.#storing.has(runId) || this.store.has(runId);
+  }
+
   /** Has a run refer to files. */
   async attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
     if (artifactIds.length === 0) return;

@@ -92,9 +92,9 @@ export class Queries {
     this.#requests.set(keyOf(entry), { runId, agent, owner, level: "all", messageEvent });
   }
 
-  /** Drops the cached data of a removed run. */
-  forget(runId: RunId): void {
-    this.#requests.deleteWhere((remembered) => remembered.runId === runId);
+  /** Drops the cached data of removed runs. */
+  forget(runIds: ReadonlySet<RunId>): void {
+    this.#requests.deleteWhere(({ runId }) => runIds.has(runId));
   }
 
   async resolve(id: string, scope: Scope): Promise<Address> {

@@ -418,7 +418,7 @@ export class Run implements RecorderListener {
       // Before its files the run is hidden, in a commit: from then on the removal is final, and an interrupted one is finished when the log can
       // be written again. What retention removes without files is there as before, or removed as a whole.
       const isByTime = (reason === "retention" || reason === "expired") && !erases;
-      const isHidden = !isByTime || (await this.#context.files.store.has(this.runId));
+      const isHidden = !isByTime || (await this.#context.files.has(this.runId));
       if (isHidden) this.#ledger.hide({ by, erases });
       await this.#ledger.committed();
       await this.#removeContent(recorder.cursor, { erases, isHidden });

@@ -25,7 +25,10 @@ const WEIGH_MS = 60_000;
 
 const PAGE_SIZE = 200;
 
-/** The runs that are removed at once: a database commits several removals together, and turns use it too. More, while each takes less than a time. */
+/** How many idle runs are removed in one commit: as many as take about a time, because turns wait for it. */
+const TOGETHER = { least: 8, most: PAGE_SIZE, withinMs: 25 };
+
+/** The others that are removed at once: a database commits several removals together, and turns use it too. More, while each takes less than a time. */
 const AT_ONCE = { least: 8, most: 128, withinMs: 50 };
 
 /**
@@ -47,6 +50,7 @@ export function startRetention(options: RetentionOptions): () => void {
   let stopTimer = start();
   /** The place in the list of runs before which there are only actors without a history. */
   let keptUpTo: string | undefined;
+  let together = TOGETHER.least;
   let atOnce = AT_ONCE.least;
 
   function start(): () => void {
@@ -74,7 +78,7 @@ export function startRetention(options: RetentionOptions): () => void {
     for (let cursor: string | undefined; ;) {
       const page = await listIdle(cursor, agent);
       const old = page.runs.filter(({ updatedAt }) => updatedAt <= since);
-      await removeEach(old, "expired");
+      await removeAllOf(old, "expired");
       if (stopped || page.next === undefined || old.length < page.runs.length) return;
       cursor = page.next;
     }
@@ -90,7 +94,7 @@ export function startRetention(options: RetentionOptions): () => void {
       // Those that are too old are the first ones.
       const others = known.findIndex(({ updatedAt }) => updatedAt > old);
       const tooOld = others < 0 ? known : known.slice(0, others);
-      await removeEach(tooOld);
+      await removeAllOf(tooOld);
       if (tooOld.length > 0) excess = await findExcess();
       // Removed one after the other, because what each one frees decides whether the next one is removed.
       for (const { runId } of known.slice(tooOld.length)) {
@@ -142,7 +146,34 @@ export function startRetention(options: RetentionOptions): () => void {
     });
   }
 
-  /** Removes runs, unless they are needed again: more at once while each removal is quick, fewer while it is slow. */
+  /** Removes runs, unless they are needed again: those that are idle together, and then the others. */
+  async function removeAllOf(old: readonly RunEntry[], reason?: RemovalReason): Promise<void> {
+    const removed = await removeIdle(old);
+    await removeEach(
+      old.filter(({ runId }) => !removed.has(runId)),
+      reason,
+    );
+  }
+
+  /** Removes the idle ones of some runs, and returns their ids: more in one commit while it is quick, fewer while it is slow. */
+  async function removeIdle(old: readonly RunEntry[]): Promise<ReadonlySet<RunId>> {
+    const removed = new Set<RunId>();
+    // A run with a key is needed by its actor, and one that is loaded is asked itself.
+    const idle = old.filter(({ alias, node }) => alias === undefined && node === undefined);
+    for (let start = 0; start < idle.length && !stopped;) {
+      const seen = idle.slice(start, start + together);
+      start += seen.length;
+      const startMs = environment.monotonic();
+      for (const runId of await runs.removeIdle(seen)) removed.add(runId);
+      const fitting = (seen.length * TOGETHER.withinMs) / Math.max(environment.monotonic() - startMs, 1);
+      const next = Math.min(Math.round(fitting), 2 * together);
+      if (seen.length === together || next < together)
+        together = Math.min(Math.max(next, TOGETHER.least), TOGETHER.most);
+    }
+    return removed;
+  }
+
+  /** Removes runs one by one: more at once while each removal is quick, fewer while it is slow. */
   async function removeEach(old: readonly RunEntry[], reason?: RemovalReason): Promise<void> {
     const left = old.values();
     let lanes = 0;

@@ -211,6 +211,7 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
     outbox: (query) => log.outbox(query),
     unreferenced: (things) => log.unreferenced(things),
     remove: (cursor, options) => log.remove(cursor, options),
+    removeIdle: (seen) => log.removeIdle(seen),
     scrub: () => log.scrub(),
     ...(log.isBeside && { isBeside: log.isBeside.bind(log) }),
     ...(log.indexed && { indexed: log.indexed.bind(log) }),

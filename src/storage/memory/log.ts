@@ -1,9 +1,9 @@
 import { AgentError } from "../../errors.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
-import type { Cursor, EventLog, Holdings, RemoveOptions } from "../../ports/event-log.ts";
+import type { Cursor, EventLog, Holdings, RemoveOptions, SeenRun } from "../../ports/event-log.ts";
 import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entries.ts";
-import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
+import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias, RunRow } from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { ownerOf } from "../../ports/principal.ts";
@@ -235,21 +235,45 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     return removed.get(runId) ?? (row && ownerOf(row));
   }
 
-  function remove(cursor: Cursor, { erases = false }: RemoveOptions = {}): readonly string[] {
-    const run = owned(cursor);
+  function remove(runId: RunId, run: MemoryRun, { erases = false }: RemoveOptions = {}): readonly string[] {
     const things = [...(run.references ?? [])];
-    for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
-    runs.delete(cursor.runId);
+    for (const thing of things) applyReference(runId, run, { thing, dropped: true });
+    runs.delete(runId);
     order = undefined;
-    waits.remove(cursor.runId);
-    schedules.remove(cursor.runId);
-    if (run.row !== undefined) removed.set(cursor.runId, ownerOf(run.row));
+    waits.remove(runId);
+    schedules.remove(runId);
+    if (run.row !== undefined) removed.set(runId, ownerOf(run.row));
     for (const alias of run.aliases ?? []) aliases.delete(alias);
-    if (erases) audit.erase(cursor.runId);
-    senders.delete(cursor.runId);
-    requests.remove(cursor.runId, run.requests);
-    tails.wake(cursor.runId);
+    if (erases) audit.erase(runId);
+    senders.delete(runId);
+    requests.remove(runId, run.requests);
+    tails.wake(runId);
     return things.filter((thing) => !referrers.has(thing));
+  }
+
+  function removeIdle(seen: readonly SeenRun[]): readonly RunId[] {
+    const found: RunId[] = [];
+    for (const { runId, head, updatedAt } of seen) {
+      const run = runs.get(runId);
+      if (run?.row === undefined || run.events.head !== head || run.row.updatedAt !== updatedAt) continue;
+      if (isNeeded(runId, run, run.row)) continue;
+      remove(runId, run);
+      found.push(runId);
+    }
+    return found;
+  }
+
+  function isNeeded(runId: RunId, run: MemoryRun, { status, agent }: RunRow): boolean {
+    const isHeld = run.epoch > 0 || run.node !== undefined;
+    if (isHeld || status !== "idle" || agent === "" || run.snapshot !== undefined) return true;
+    const { aliases: names, references, outbox } = run;
+    if ([names?.size, references?.size, outbox?.length].some((count = 0) => count > 0)) return true;
+    if (schedules.list({ runId, limit: 1 }, find).schedules.length > 0) return true;
+    return [...run.requests].some((key) => {
+      const request = requests.lookup(key);
+      if (request?.phase !== "completed") return true;
+      return request.started !== undefined && request.started === request.completed;
+    });
   }
 
   function isOwnedBy(runId: RunId, nodes: readonly string[] | undefined): boolean {
@@ -357,7 +381,11 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
       async remove(cursor, removeOptions) {
         checkOpen();
-        return remove(cursor, removeOptions);
+        return remove(cursor.runId, owned(cursor), removeOptions);
+      },
+      async removeIdle(seen) {
+        checkOpen();
+        return removeIdle(seen);
       },
       audit,
       spending,

@@ -68,6 +68,13 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
   }
 
   const removals = new Gathered<RunId>(removeFiles, { limit: TOGETHER });
+  const questions = new Gathered<Question>(findRuns, { limit: TOGETHER });
+
+  async function findRuns(asked: readonly Question[]): Promise<void> {
+    const rows = await database.ask<{ run: RunId }>(HAVING_FILES, [asked.map(({ runId }) => runId)]);
+    const found = new Set(rows.map(({ run }) => run));
+    for (const question of asked) question.hasFiles = found.has(question.runId);
+  }
 
   return {
     put: (artifact) => put(artifact).catch(toRefusal),
@@ -134,8 +141,9 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       return row?.bytes ?? 0;
     },
     async has(runId) {
-      const rows = await database.ask("SELECT FROM troupe.artifact_run WHERE run = $1 LIMIT 1", [runId]);
-      return rows.length > 0;
+      const question = { runId, hasFiles: false };
+      await questions.add(question);
+      return question.hasFiles;
     },
     removeRun: (runId) => removals.add(runId),
     async close() {
@@ -143,6 +151,14 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
     },
   };
 }
+
+/** Whether a run has files. Those that are asked for together are one statement. */
+interface Question {
+  readonly runId: RunId;
+  hasFiles: boolean;
+}
+
+const HAVING_FILES = "SELECT DISTINCT run FROM troupe.artifact_run WHERE run = ANY ($1)";
 
 /** A file without room is refused: its sender must not try again at once, as after another failure of the database. */
 function toRefusal(error: unknown): never {

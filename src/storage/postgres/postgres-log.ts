@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { Owned, Unavailable } from "../../ports/event-log.ts";
-import type { Claim, Cursor, EventLog, Page, RemoveOptions } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, Page, RemoveOptions, SeenRun } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
 import type { RunWake } from "../../ports/router.ts";
@@ -40,7 +40,16 @@ import { versionsIn } from "./versions.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import { AppendQueue, encodeAppend } from "./writer/append-queue.ts";
-import { CLAIM, claimRun, isMoved, LostAppends, Moved, Releases, Removals } from "./writer/claims.ts";
+import {
+  CLAIM,
+  claimRun,
+  isMoved,
+  LostAppends,
+  Moved,
+  Releases,
+  Removals,
+  REMOVE_IDLE,
+} from "./writer/claims.ts";
 import type { ClaimedRun } from "./writer/claims.ts";
 
 /** A log in PostgreSQL, for several nodes. */
@@ -69,7 +78,7 @@ export async function logIn(
 ): Promise<PartLog> {
   const { node = newNode(), nodes = "several", cacheBytes = 16 * 1024 * 1024, listenUrl } = options;
   const queries = createIndexQueries(POSTGRES);
-  database.prepare([...queries.texts, ...INDEX_STATEMENTS, CLAIM]);
+  database.prepare([...queries.texts, ...INDEX_STATEMENTS, CLAIM, REMOVE_IDLE]);
   const ask = async <Answer>({ text, values, toAnswer }: SqlQuery<Answer>): Promise<Answer> =>
     toAnswer(await database.ask(text, values));
   const keys = keysOf(options.secretsKey);
@@ -249,6 +258,13 @@ export async function logIn(
     }
   }
 
+  async function removeIdle(seen: readonly SeenRun[]): Promise<readonly RunId[]> {
+    checkWritable();
+    const removed = await removals.removeIdle(seen);
+    for (const runId of removed) wakeLater({ runId, epoch: 0 });
+    return removed;
+  }
+
   function release(cursor: Cursor): void {
     const run = claims.release(cursor);
     if (run === undefined) return;
@@ -289,9 +305,13 @@ export async function logIn(
   }
 
   function writable(cursor: Cursor): ClaimedRun {
+    checkWritable();
+    return claims.owned(cursor);
+  }
+
+  function checkWritable(): void {
     const { refusal } = health;
     if (refusal !== undefined) throw new Unavailable(refusal);
-    return claims.owned(cursor);
   }
 
   function read(runId: RunId, options: ReadOptions): Page | Promise<Page> {
@@ -335,6 +355,7 @@ export async function logIn(
     size: (runId) => readSize(database, runId),
     snapshot: (runId) => readSnapshot(database, runId),
     remove,
+    removeIdle,
     spending: spendingIn(database, {
       on: (key) => ask(queries.spentOn(key)),
       list: (query) => ask(queries.spent(query)),

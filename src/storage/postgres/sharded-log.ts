@@ -1,6 +1,14 @@
 import { AgentError } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
-import type { Claim, Cursor, EventLog, LogFigures, LogHealth, RemoveOptions } from "../../ports/event-log.ts";
+import type {
+  Claim,
+  Cursor,
+  EventLog,
+  LogFigures,
+  LogHealth,
+  RemoveOptions,
+  SeenRun,
+} from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { OutboxEntry, RequestEntry, RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
 import type { OutboxQuery, RunEntryQuery } from "../../ports/log-queries.ts";
@@ -368,6 +376,13 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     return unreferenced(await places.change(runId, () => places.holderOf(runId).remove(cursor, options)));
   }
 
+  async function removeIdle(seen: readonly SeenRun[]): Promise<readonly RunId[]> {
+    // A database that a run has left, or has not arrived in, does not remove it.
+    const groups = Map.groupBy(seen, ({ runId }) => places.indexOf(runId));
+    const removed = await all((log, place) => log.removeIdle(groups.get(places.all.indexOf(place)) ?? []));
+    return removed.flat();
+  }
+
   function unreferenced(things: readonly string[]): Promise<readonly string[]> {
     return places.everywhere(async () => {
       let left = things;
@@ -506,6 +521,7 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     snapshot: async (runId) => places.ask(runId, (log) => log.snapshot(runId)),
     unreferenced,
     remove,
+    removeIdle,
     audit: mergedAudit(
       logs.map((log) => ({ ...log.audit, agentsOf: (runIds: readonly RunId[]) => log.agentsOf(runIds) })),
       (runId) => places.indexOf(runId),

@@ -3,7 +3,7 @@ import type { Cursor } from "../../ports/event-log.ts";
 import type { Batch, RunRow } from "../../ports/log-batch.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import type { Deferred } from "../../shared/deferred.ts";
+import { Deferred } from "../../shared/deferred.ts";
 
 /** A run that this log has claimed, including the acknowledged appends so far. */
 export interface OwnedRun {
@@ -25,6 +25,8 @@ export interface OwnedRun {
 /** The runs that this log has claimed. */
 export class Claims<Run extends OwnedRun> {
   readonly #runs = new Map<RunId, Run>();
+  /** The runs that nobody may claim at present. */
+  readonly #barred = new Map<RunId, Deferred<void>>();
 
   get(runId: RunId): Run | undefined {
     return this.#runs.get(runId);
@@ -34,8 +36,23 @@ export class Claims<Run extends OwnedRun> {
     return this.#runs.values();
   }
 
+  /** Keeps an unclaimed run from being claimed until the returned function is called. */
+  bar(runId: RunId): () => void {
+    const barred = new Deferred<void>();
+    this.#barred.set(runId, barred);
+    return () => {
+      this.#barred.delete(runId);
+      barred.resolve();
+    };
+  }
+
+  isBarred(runId: RunId): boolean {
+    return this.#barred.has(runId);
+  }
+
   /** Fences the owner of a run within this process; resolves when its running commit has settled. */
   async fence(runId: RunId): Promise<void> {
+    await this.#barred.get(runId)?.promise;
     for (let run = this.#runs.get(runId); run !== undefined; run = this.#runs.get(runId)) {
       run.isHeld = false;
       if (run.pending === undefined) return;

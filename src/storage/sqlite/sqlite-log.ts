@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import type { NewAuditEntry } from "../../ports/audit.ts";
-import type { Claim, Cursor, EventLog, Page, RemoveOptions } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, Page, RemoveOptions, SeenRun } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import { STATISTICS_HOURS, summedUntil } from "../../ports/statistics.ts";
@@ -161,7 +161,8 @@ export function sqliteLog(
   }
 
   async function claim(runId: RunId): Promise<Claim> {
-    await claims.fence(runId);
+    do await claims.fence(runId);
+    while (claims.isBarred(runId));
     const owned = claims.get(runId);
     const found = reader.ask((tables) => {
       const stored = tables.checked(runId);
@@ -241,6 +242,32 @@ export function sqliteLog(
       forgetRecent(run);
     });
     return index.unreferenced(references);
+  }
+
+  async function removeIdle(seen: readonly SeenRun[]): Promise<readonly RunId[]> {
+    const { writable, reason } = health();
+    if (!writable) throw new Unavailable(reason);
+    const removed = await Promise.all(seen.map(removeUnclaimed));
+    return removed.filter((runId) => runId !== undefined);
+  }
+
+  /** Removes a run if the writer finds it idle; it is not claimed meanwhile. */
+  async function removeUnclaimed({ runId, head, updatedAt }: SeenRun): Promise<RunId | undefined> {
+    if (claims.get(runId) !== undefined || claims.isBarred(runId)) return undefined;
+    const { promise, resolve, reject } = Promise.withResolvers<RunId | undefined>();
+    const admit = claims.bar(runId);
+    writer.post({
+      work: { type: "removal", seen: [runId, head, updatedAt] },
+      settle(error) {
+        admit();
+        if (error === undefined) {
+          appended.push(runId);
+          resolve(runId);
+        } else if (error instanceof AgentError) resolve(undefined);
+        else reject(error);
+      },
+    });
+    return promise;
   }
 
   /** Keeps committed events for readers: recent ones with the run, because no chunk has them, and others in the cache. */
@@ -385,6 +412,7 @@ export function sqliteLog(
         return run && tables.snapshot(run.rid);
       }),
     remove,
+    removeIdle,
     spending: {
       on: async (key) => reader.ask((tables) => tables.answer(QUERIES.spentOn(key))),
       list: async (query) => reader.ask((tables) => tables.answer(QUERIES.spent(query))),

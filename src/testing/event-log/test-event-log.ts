@@ -7,6 +7,7 @@ import { testAliases } from "./cases/runs/aliases.ts";
 import { testAudit } from "./cases/audit.ts";
 import { testAppending } from "./cases/appending.ts";
 import { testFollowing } from "./cases/following.ts";
+import { testIdleRemoval } from "./cases/runs/idle-removal.ts";
 import { testInventory } from "./cases/inventory.ts";
 import { testLifecycle } from "./cases/lifecycle.ts";
 import { testOpenRequests } from "./cases/requests/open-requests.ts";
@@ -50,6 +51,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testRunList(subject);
     testRunSearch(subject);
     testRemoval(subject);
+    testIdleRemoval(subject);
     testBases(subject);
     testInventory(subject);
     testLifecycle(subject);

@@ -24,7 +24,22 @@ const STARTS = 3;
  * of which wait for a person; how long a node needs to start on it; and how fast retention removes runs beside turns. Writes the plans of the
  * statements beside a store that is kept.
  */
-export async function measureYears({ isQuick, store, runs: wanted }: Setup): Promise<Result[]> {
+export function measureYears(setup: Setup): Promise<Result[]> {
+  return measureStores(setup, measureStore);
+}
+
+/** How fast retention removes runs of such a store beside turns, alone. A store that is kept has fewer old runs afterwards. */
+export function measureRemoval(setup: Setup): Promise<Result[]> {
+  return measureStores(setup, async (store, { runs, removals }, mark) => {
+    await fillStore(store, runs, mark);
+    return measureRetention(store, removals);
+  });
+}
+
+async function measureStores(
+  { isQuick, store, runs: wanted }: Setup,
+  measure: typeof measureStore,
+): Promise<Result[]> {
   const [runs, draws] = isQuick ? [wanted ?? 20_000, 50] : [wanted ?? 1_000_000, 300];
   const kept = (engine: string): string | undefined =>
     store === undefined ? undefined : resolve(store, `years-${engine}-${runs}`);
@@ -33,12 +48,12 @@ export async function measureYears({ isQuick, store, runs: wanted }: Setup): Pro
   const [directory, database] = [kept("sqlite"), kept("postgres")];
   const results = [
     ...(await inDirectory(
-      (at) => measureStore(sqliteStore(at), size, directory && `${directory}.runs`),
+      (at) => measure(sqliteStore(at), size, directory && `${directory}.runs`),
       directory,
     )),
     ...(await onPostgres(
       WHAT,
-      (_, server) => measureStore(postgresStore(server.url, server), size, database && `${database}.runs`),
+      (_, server) => measure(postgresStore(server.url, server), size, database && `${database}.runs`),
       database,
       { isSynced: true, settings: ["shared_buffers=1GB", "max_wal_size=4GB"] },
     )),

@@ -32,6 +32,11 @@ export async function measureRetention(store: Store, runs: number): Promise<Resu
       removed += 1;
       return things;
     },
+    async removeIdle(seen) {
+      const ids = await log.removeIdle(seen);
+      removed += ids.length;
+      return ids;
+    },
   };
   const environment = nodeEnvironment();
   const turns = async (runtime: Runtime, isOver: () => boolean): Promise<number> => {

@@ -1,6 +1,6 @@
 import { memoryLog } from "troupe";
 import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
-import type { Claim, Cursor, EventLog } from "../../../src/ports/event-log.ts";
+import type { Claim, Cursor, EventLog, SeenRun } from "../../../src/ports/event-log.ts";
 import type { Batch } from "../../../src/ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../../src/ports/log-queries.ts";
 import type { NodeRow, ForgottenRow, NodePresence } from "../../../src/ports/node-directory.ts";
@@ -142,6 +142,7 @@ export class Disk {
       snapshot: later(log.snapshot),
       unreferenced: later(log.unreferenced),
       remove: later((cursor) => this.#remove(doer, cursor)),
+      removeIdle: later((runs) => this.#removeIdle(doer, runs)),
       health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
       close: async () => {},
     };
@@ -240,6 +241,14 @@ export class Disk {
     const things = await this.#log.remove(cursor);
     this.#options.logObserver.removed(cursor.runId);
     return things;
+  }
+
+  async #removeIdle(doer: Doer, runs: readonly SeenRun[]): Promise<readonly RunId[]> {
+    this.#checkOwner(doer);
+    if (!this.#writable) throw new Unavailable("the disk is gone");
+    const removed = await this.#log.removeIdle(runs);
+    for (const runId of removed) this.#options.logObserver.removed(runId);
+    return removed;
   }
 
   #checkOwner(doer: Doer): void {

@@ -1,4 +1,5 @@
 import { Fenced, Unavailable } from "../../../ports/event-log.ts";
+import type { SeenRun } from "../../../ports/event-log.ts";
 import type { RunEntry, Snapshot } from "../../../ports/log-entries.ts";
 import type { Texts } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";
@@ -150,6 +151,16 @@ export class Removals {
     return removal.isDone;
   }
 
+  /** Removes runs that are idle, as they were seen; returns their ids. After a lost answer a run that is removed is not among them. */
+  async removeIdle(seen: readonly SeenRun[]): Promise<readonly RunId[]> {
+    if (seen.length === 0) return [];
+    const heads = seen.map(({ head }) => String(head));
+    const times = seen.map(({ updatedAt }) => String(updatedAt));
+    const ids = seen.map(({ runId }) => runId);
+    const rows = await this.#database.ask<{ id: RunId }>(REMOVE_IDLE, [ids, heads, times]);
+    return rows.map(({ id }) => id);
+  }
+
   async #removeAll(removals: readonly Removal[]): Promise<void> {
     const rows = await this.#database.ask<{ id: RunId }>(REMOVE, [toItems(removals)]);
     const done = new Set(rows.map(({ id }) => id));
@@ -191,6 +202,44 @@ const REMOVE = `
     DELETE FROM troupe.audit USING removed WHERE audit.run = removed.id AND removed.erases AND removed.done
   )
   SELECT id FROM removed WHERE done`;
+
+/**
+ * Removes runs as `troupe.remove_1` does, all in one statement. Each question about another table is one of its own, so that it is asked of
+ * these runs only: a join may read the whole table. A run whose claim has changed since the questions were answered is left, and so is one that another
+ * statement has locked.
+ */
+export const REMOVE_IDLE: string = `
+  WITH given AS MATERIALIZED (
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS given (id, head, updated_at)
+  ), idle AS MATERIALIZED (
+    SELECT run.id, run.epoch FROM given JOIN troupe.run ON run.id = given.id
+      WHERE run.head = given.head AND run.updated_at = given.updated_at AND run.owner IS NULL AND run.epoch > 0
+        AND run.stored AND NOT run.removed AND run.status = 0 AND run.agent <> '' AND run.snapshot IS NULL
+        AND (SELECT true FROM troupe.request WHERE request.run = run.id AND (phase <> 3 OR request.started = completed) LIMIT 1) IS NULL
+        ${["alias", "schedule", "reference", "outbox", "wait", "recent"]
+          .map(
+            (table) => `AND (SELECT true FROM troupe.${table} WHERE ${table}.run = run.id LIMIT 1) IS NULL`,
+          )
+          .join("\n        ")}
+  ), locked AS MATERIALIZED (
+    SELECT run.id FROM idle JOIN troupe.run ON run.id = idle.id WHERE run.epoch = idle.epoch AND run.owner IS NULL
+      ORDER BY run.id FOR UPDATE OF run SKIP LOCKED
+  ), removed AS (
+    UPDATE troupe.run SET removed = true, epoch = nextval('troupe.epoch'), appends = appends + 1,
+        head = 0, records = 0, bytes = 0, agent = '', created_at = 0,
+        updated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint, turns = 0, metadata = '{}',
+        initial_input = 'null', started = NULL, last_turn = NULL, usage = NULL, base_head = 0, base_records = 0, base = NULL
+      FROM locked WHERE run.id = locked.id RETURNING run.id
+  ), forgotten AS (
+    UPDATE troupe.request SET removed = true, created_at = 0, accepted_n = 0, accepted_after = 0, started = NULL, segment = NULL,
+        completed = NULL, wake_at = NULL, rests = NULL, waiting_for = NULL
+      FROM locked WHERE request.run = locked.id
+  ), events AS (
+    DELETE FROM troupe.batch USING locked WHERE batch.run = locked.id
+  ), places AS (
+    DELETE FROM troupe.creation USING locked WHERE creation.run = locked.id
+  )
+  SELECT id FROM removed`;
 
 /** Deletes some appends behind a place, and returns the place of the last one. */
 const DELETE_PIECE = `

@@ -106,13 +106,19 @@ export class DiskWriter {
 
   /** Commits the removal of runs; `purge` deletes their chunks later. */
   remove({ runs }: RunRemovals): FromWriter {
-    const { removeAuditOf } = this.#statements;
+    const { findIdle, removeAuditOf } = this.#statements;
     return this.#transact(() => {
-      for (const { rid, erases } of runs) {
+      for (const [index, removal] of runs.entries()) {
+        const isSeen = "seen" in removal;
+        const rid = isSeen ? findIdle.get(...removal.seen)?.["rid"] : removal.rid;
+        if (typeof rid !== "number") {
+          this.#refused.push([index, "the run is not idle"]);
+          continue;
+        }
         this.#recent.take(rid);
         this.#setText(rid, "");
         for (const name of REMOVALS) this.#statements[name].run(rid);
-        if (erases) removeAuditOf.run(rid);
+        if (!isSeen && removal.erases) removeAuditOf.run(rid);
       }
     });
   }

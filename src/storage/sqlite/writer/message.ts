@@ -35,12 +35,13 @@ export interface RunRemovals {
   readonly runs: readonly RunRemoval[];
 }
 
-/** The removal of a run; with `erases` also of what the audit trail has of it. */
-export interface RunRemoval {
-  readonly type: "removal";
-  readonly rid: number;
-  readonly erases: boolean;
-}
+/** The removal of a run: of a claimed one, with `erases` also of what the audit trail has of it; or of one that is idle, as it was seen. */
+export type RunRemoval =
+  | { readonly type: "removal"; readonly rid: number; readonly erases: boolean }
+  | {
+      readonly type: "removal";
+      readonly seen: readonly [runId: RunId, head: number, updatedAt: number];
+    };
 
 /** Changes of the audit trail that no append makes. */
 export interface AuditChanges {

@@ -16,6 +16,8 @@ const ADD_STATISTIC: string = `INSERT INTO ${STATISTIC} ON CONFLICT DO UPDATE SE
     ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`).join(", ")}`;
 const SET_STATISTIC: string = `INSERT OR REPLACE INTO ${STATISTIC}`;
 
+const COMPLETED = REQUEST_PHASES.indexOf("completed");
+
 /** The SQL statements of the writer, except those of the recent events (recent-events.ts). */
 export type Statements = {
   readonly [Name in keyof typeof SQL | "addStatistic" | "setStatistic"]: StatementSync;
@@ -116,6 +118,14 @@ const SQL = {
     VALUES (?, ?, ?, ?, ?)`,
   removeBeginning: "DELETE FROM chunk WHERE rid = ? AND last <= ? AND records_end <= ?",
 
+  // A run as a list has shown it, which nothing needs.
+  findIdle: `SELECT rid FROM run
+    WHERE run_id = ? AND coalesce((SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1), 0) = ?
+      AND updated = ? AND removed = 0 AND status = 0 AND agent <> ''
+      AND NOT EXISTS (SELECT 1 FROM request WHERE request.rid = run.rid AND (phase <> ${COMPLETED} OR request.started = completed))
+      AND ${["alias", "snapshot", "schedule", "reference", "outbox"]
+        .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${table}.rid = run.rid)`)
+        .join(" AND ")}`,
   removeRun: `UPDATE run SET removed = 1, head = 0, agent = '', status = 0, created = 0, updated = 0,
     turns = 0, metadata = '{}', initial_input = 'null', started = NULL,
     last_turn = NULL, usage = NULL
@@ -291,7 +301,5 @@ export function applyChanges(
 
 /** For how many days it is known what an owner has spent. */
 const SPENT_DAYS = 400;
-
-const COMPLETED = REQUEST_PHASES.indexOf("completed");
 
 const NOTHING = new Uint8Array();

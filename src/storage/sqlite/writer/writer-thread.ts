@@ -31,8 +31,10 @@ const checkpoints = new Checkpoints({ path, file, pages: pages.memory });
 const PAUSE_MS = 250;
 const HEAD_SYNC_MS = 1_000;
 const PROBE_MS = 1_000;
-/** Pages written by the removal of a run or by one purge step; more if texts are long. */
-const REMOVAL_PAGES = 256;
+/** Pages written by one purge step, or by other work that has a commit of its own; more if texts are long. */
+const STEP_PAGES = 256;
+/** Pages written by the removal of a run: its row, its words, its requests and their entries in indexes. */
+const RUN_PAGES = 16;
 
 let memory: Buffer = Buffer.alloc(0);
 let seen = 0;
@@ -78,22 +80,22 @@ function take(message: ToWriter): void {
       return;
     case "remove":
       purging = true;
-      checkpoints.count(REMOVAL_PAGES * message.runs.length);
+      checkpoints.count(RUN_PAGES * message.runs.length);
       return answer(writer.remove(message));
     case "audit":
-      checkpoints.count(REMOVAL_PAGES);
+      checkpoints.count(STEP_PAGES);
       return answer(writer.changeAudit(message));
     case "spending":
-      checkpoints.count(REMOVAL_PAGES);
+      checkpoints.count(STEP_PAGES);
       return answer(writer.changeSpending(message));
     case "statistics":
-      checkpoints.count(REMOVAL_PAGES);
+      checkpoints.count(STEP_PAGES);
       return answer(writer.changeStatistics(message));
     case "sums":
-      checkpoints.count(REMOVAL_PAGES);
+      checkpoints.count(STEP_PAGES);
       return answer(writer.sumHours());
     case "texts":
-      checkpoints.count(REMOVAL_PAGES);
+      checkpoints.count(STEP_PAGES);
       return answer(writer.changeTexts(message));
     case "scrub":
       if (writer.hasRecent) moveRecent();
@@ -121,7 +123,7 @@ function answer(reply: FromWriter): void {
 function scrubNext(): void {
   if (scrub === undefined) return;
   try {
-    checkpoints.count(REMOVAL_PAGES);
+    checkpoints.count(STEP_PAGES);
     if (scrub.next().done !== true) return;
     scrub = undefined;
     say({ type: "scrubbed" });
@@ -156,7 +158,7 @@ function lookAfter(idle: boolean): void {
     }
     if (checkpoints.look(idle && !purging)) writer.checkpoint();
     if (idle && purging) {
-      checkpoints.count(REMOVAL_PAGES);
+      checkpoints.count(STEP_PAGES);
       purging = writer.purge();
     }
   } catch {
@@ -167,7 +169,7 @@ function lookAfter(idle: boolean): void {
 
 /** Moves the recent events into chunks, because nothing else is to do. */
 function moveRecent(): void {
-  checkpoints.count(REMOVAL_PAGES);
+  checkpoints.count(STEP_PAGES);
   const moved = writer.moveRecent();
   if (moved.type === "committed" && moved.chunked !== undefined) {
     say({ type: "chunked", runs: moved.chunked });
