@@ -245,8 +245,13 @@ export type RunChange = RunSummary | { readonly run_id: RunId; readonly removed:
 
 /** Selects open questions. */
 export interface WaitsQuery extends Interruptible {
+  /** Only those in runs of this agent. */
   readonly agent?: string;
   readonly runId?: RunId;
+  /** Only those that this agent asks: it can be called in a run of another one. */
+  readonly askedBy?: string;
+  /** Only those that somebody with this role may answer. */
+  readonly approver?: string;
   readonly limit?: number;
   /** The `next` of the previous page. */
   readonly cursor?: string;

@@ -37,8 +37,8 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
     },
     run: (id) => createRunClient(requests, id),
     request: (id, given) => takeUp(requests, id, given, true),
-    async waits({ signal, runId, ...query } = {}) {
-      const asked = { query: { ...query, run_id: runId }, signal };
+    async waits({ signal, runId, askedBy, ...query } = {}) {
+      const asked = { query: { ...query, run_id: runId, asked_by: askedBy }, signal };
       const { items, ...page } = (await requests.list<Event>("/waits", asked).catch(unlessMissing)) ?? {};
       return items && { waits: items.map((event) => toOpenWait(event, answer)), ...page };
     },

@@ -100,17 +100,27 @@ export interface WaitsQuery {
   /** Only those in runs of this agent. */
   readonly agent?: string;
   readonly runId?: RunId;
+  /** Only those that this agent asks: it can be called in a run of another one. */
+  readonly askedBy?: string;
+  /** Only those that a principal with this role may answer. */
+  readonly approver?: string;
   readonly limit: number;
   /** The `next` of the previous page. */
   readonly cursor?: string;
+  /** Also counts the waits of a list without `askedBy` and `approver`: up to 10,000 of them, or `all`. Default false. */
+  readonly total?: boolean | "all";
 }
 
 /** A part of the list of open waits. */
 export interface WaitsPage {
-  /** Encoded WaitForInput events; at most 1 MiB, but at least one. */
+  /** Encoded WaitForInput events; at most 1 MiB, but at least one, unless few of many fit `askedBy` and `approver`. */
   readonly events: readonly string[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
+  /** The number of waits of the list, if it was asked for. */
+  readonly total?: number;
+  /** Whether counting has stopped at that number: the list has more waits. */
+  readonly isTotalCut?: true;
 }
 
 /** A part of a list of runs. */

@@ -23,6 +23,8 @@ test("the open waits of all runs are answered from their list", async () => {
   expect(await calls[0]).toEqual({ receipt: "bob:3" });
   expect((await client.waits())?.waits.map(({ requestId }) => requestId)).toEqual([calls[1]?.requestId]);
   expect((await client.waits({ agent: "echo" }))?.waits).toEqual([]);
+  expect((await client.waits({ askedBy: "payments", approver: "manager" }))?.waits).toHaveLength(1);
+  expect((await client.waits({ askedBy: "echo" }))?.waits).toEqual([]);
 });
 
 test("an open wait is read as the server has it in its log", async () => {

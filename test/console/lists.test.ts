@@ -60,6 +60,27 @@ test("a list is followed again after a refusal that ends", async ({ skip }) => {
   await page.getByText("after the refusal").first().waitFor();
 });
 
+test("a list of the oldest first that was read over its pages stays whole when a run changes", async ({
+  skip,
+}) => {
+  await Promise.all(Array.from({ length: 120 }, () => server.start("ticker", "1", { wait: "completed" })));
+  await using tab = await open(skip, `${server.url}/#/runs?agent=ticker&order=oldest`);
+  const { page } = tab;
+  const rows = page.getByRole("list", { name: "Runs" }).getByRole("listitem");
+  await rows.first().waitFor();
+  const last = page.locator("li[aria-posinset]").last();
+  const scroll = "document.querySelector('.long-list').scrollTop = 1e6";
+  await expect
+    .poll(async () => (await page.evaluate(scroll), last.getAttribute("aria-posinset")))
+    .toBe("120");
+  await page.getByText("120 runs", { exact: true }).waitFor();
+  await server.start("ticker", "1", { wait: "completed" });
+  await page.getByText("121 runs", { exact: true }).waitFor();
+  await expect
+    .poll(async () => (await page.evaluate(scroll), last.getAttribute("aria-posinset")))
+    .toBe("121");
+});
+
 test("the rows of a long list are there before they are counted, and another filter cancels the count", async ({
   skip,
 }) => {

@@ -57,7 +57,7 @@ test(
     expect(await list.getByRole("listitem").count()).toBeLessThan(60);
     await expect
       .poll(async () => {
-        await page.evaluate('document.querySelector(".run-list").scrollTop = 1e6');
+        await page.evaluate('document.querySelector(".long-list").scrollTop = 1e6');
         return list.getByText("what is 6 / 3").count();
       })
       .toBe(1);

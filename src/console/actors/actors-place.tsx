@@ -15,7 +15,7 @@ import { AgentName } from "../parts/agent-name.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { useInterval } from "../parts/hooks/interval.ts";
 import { useMedia } from "../parts/hooks/media.ts";
-import { useVisible } from "../parts/hooks/virtual.ts";
+import { LongList } from "../parts/long-list.tsx";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { State } from "../parts/state.tsx";
@@ -212,7 +212,6 @@ interface ActorListProps {
 function ActorList({ actors, next, chosen, onChoose }: ActorListProps): VNode {
   const isNarrow = useMedia("(max-width: 759px)");
   const rowPx = isNarrow ? NARROW_PX : ROW_PX;
-  const visible = useVisible(actors.length, rowPx);
   return (
     <>
       <div class="live-head" aria-hidden="true">
@@ -224,27 +223,16 @@ function ActorList({ actors, next, chosen, onChoose }: ActorListProps): VNode {
         <span class="next">Next time</span>
         <span class="expires">Expires</span>
       </div>
-      <div class="run-list" ref={visible.ref} tabIndex={-1}>
-        <div style={{ height: `${visible.height}px` }}>
-          <ul aria-label="Actors" style={{ transform: `translateY(${visible.top}px)` }}>
-            {actors.slice(visible.start, visible.end).map((actor, at) => (
-              <li
-                key={actor.run_id}
-                style={{ height: `${rowPx}px` }}
-                aria-setsize={actors.length}
-                aria-posinset={visible.start + at + 1}
-              >
-                <ActorRow
-                  actor={actor}
-                  next={next.get(actor.run_id)}
-                  isChosen={actor.run_id === chosen}
-                  onChoose={onChoose}
-                />
-              </li>
-            ))}
-          </ul>
-        </div>
-      </div>
+      <LongList label="Actors" rows={actors} rowPx={rowPx} nameOf={(actor) => actor.run_id}>
+        {(actor) => (
+          <ActorRow
+            actor={actor}
+            next={next.get(actor.run_id)}
+            isChosen={actor.run_id === chosen}
+            onChoose={onChoose}
+          />
+        )}
+      </LongList>
     </>
   );
 }

@@ -2,15 +2,13 @@ import type { VNode } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createPageServer } from "../data/page-server.ts";
 import type { Reach } from "../data/page-server.ts";
-import { useHeldRuns } from "../data/held-runs.ts";
-import { useOpenWaits } from "../data/waits.ts";
-import type { WaitEvent } from "../data/waits.ts";
-import type { RunSummary } from "../../protocol/answers/status.ts";
+import { countText } from "../data/counts.ts";
 import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
-import { openCount } from "../inbox/inbox-items.ts";
+import { useInbox } from "../data/inbox.ts";
+import type { InboxSummary } from "../data/inbox.ts";
 import { RunPlace } from "../run/run-place.tsx";
 import { ConsoleContext, useConsole } from "./context.ts";
 import type { Console } from "./context.ts";
@@ -46,9 +44,8 @@ export function App({ url }: { readonly url: string }): VNode {
 
   const inAll = useMemo((): Console => ({ server, place, go, say }), [server, place, go, say]);
 
-  const waits = useOpenWaits(server);
-  const held = useHeldRuns(server);
-  const count = openCount(waits.value ?? [], held.value ?? []);
+  const inbox = useInbox(server);
+  const count = inbox === undefined ? "0" : countText(inbox.count);
   useCountInTitle(count);
 
   // A place that opens gets the focus, so that the keyboard and a screen reader begin there.
@@ -75,7 +72,7 @@ export function App({ url }: { readonly url: string }): VNode {
         <Shortcuts />
         <LostBand since={reach.lostSince} />
         <main class="place" ref={main}>
-          <ShownPlace place={place} waits={waits.value} held={held.value} />
+          <ShownPlace place={place} inbox={inbox} />
         </main>
         {toast !== undefined && (
           <div class="toast" role="status">
@@ -89,20 +86,19 @@ export function App({ url }: { readonly url: string }): VNode {
 
 interface ShownPlaceProps {
   readonly place: ConsolePlace;
-  readonly waits: readonly WaitEvent[] | undefined;
-  readonly held: readonly RunSummary[] | undefined;
+  readonly inbox: InboxSummary | undefined;
 }
 
-function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
+function ShownPlace({ place, inbox }: ShownPlaceProps): VNode {
   switch (place.name) {
     case "overview":
-      return <OverviewPart waits={waits} held={held} />;
+      return <OverviewPart inbox={inbox} />;
     case "runs":
       return <RunsPart place={place} />;
     case "run":
       return <RunPlace key={place.runId} place={place} />;
     case "inbox":
-      return <InboxPart place={place} waits={waits} held={held} />;
+      return <InboxPart place={place} inbox={inbox} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
     case "actors":

@@ -33,7 +33,7 @@ const KEYS = [
   ["Ctrl K", "go to a place, an agent or a run"],
   ["/", "search"],
   ["g o · g r · g a · g c · g i · g h", "Overview, Runs, Agents, Actors, Inbox, Health"],
-  ["↑ ↓", "the next row of a list"],
+  ["↑ ↓, Page ↑, Home and so on", "the next row of a list, or one further away"],
   ["← →", "on the scrubber: one event back or on; with Shift a turn"],
   ["End", "on the scrubber: the newest event"],
   ["Enter", "send a message; with Shift a new line"],

@@ -1,6 +1,5 @@
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { MOST_OPEN } from "../data/waits.ts";
-import type { WaitEvent } from "../data/waits.ts";
+import type { Pages, WaitEvent } from "../data/pages.ts";
 
 /** What a person is asked to look at: a question of an agent, or a turn that is held. */
 export interface InboxItem {
@@ -15,30 +14,32 @@ export interface InboxItem {
   readonly expiresAt?: string;
 }
 
-/** Which items a person looks at: those of an agent, those that a role may answer; an empty text selects all. */
-export interface InboxFilter {
-  readonly agent: string;
-  readonly role: string;
-}
-
-/** Whether a filter selects an item. What everybody may answer is for each role too. */
-export function isSelected({ agent, approvers }: InboxItem, filter: InboxFilter): boolean {
-  const isFor = filter.role === "" || approvers === undefined || approvers.includes(filter.role);
-  return isFor && (filter.agent === "" || agent === filter.agent);
-}
-
-/** How many wait for a person: with a plus if as many were read as are read at most, because there can be more. */
-export function openCount(
-  { length: open }: readonly unknown[],
-  { length: held }: readonly unknown[],
-): string {
-  return `${open + held}${open >= MOST_OPEN || held >= MOST_OPEN ? "+" : ""}`;
-}
-
 /** The open questions and the turns that are held, oldest first. */
 export function inboxItems(waits: readonly WaitEvent[], held: readonly RunSummary[]): readonly InboxItem[] {
   const items = [...waits.map(toQuestion), ...held.flatMap(toHeld)];
-  return items.sort((one, other) => (one.since < other.since ? -1 : 1));
+  return items.sort((one, other) => (one.since < other.since ? -1 : Number(one.since > other.since)));
+}
+
+/** What is read of the queue of a person. */
+export interface ReadInbox {
+  readonly items: readonly InboxItem[];
+  readonly hasMore: boolean;
+  more(): void;
+}
+
+/** Joins the two lists as far as both are read: what stands behind that could come to stand in between. */
+export function readInbox(waits: Pages<WaitEvent>, held: Pages<RunSummary>): ReadInbox | undefined {
+  if (waits.rows === undefined || held.rows === undefined) return undefined;
+  const items = inboxItems(waits.rows, held.rows);
+  const waitsTo = waits.hasMore ? waits.rows.at(-1)?.ts : undefined;
+  const heldTo = held.hasMore ? held.rows.at(-1)?.updated_at : undefined;
+  const isWaits = heldTo === undefined || (waitsTo !== undefined && waitsTo < heldTo);
+  const end = isWaits ? waitsTo : heldTo;
+  return {
+    items: end === undefined ? items : items.filter(({ since }) => since <= end),
+    hasMore: waits.hasMore || held.hasMore,
+    more: isWaits && waits.hasMore ? waits.more : held.more,
+  };
 }
 
 /** The items with the one that is shown, in its place also after it was closed. */

@@ -1,16 +1,25 @@
 import "../styles/inbox.css";
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { chatItems } from "../chat/chat-items.ts";
 import { ChatMessage } from "../chat/message.tsx";
 import { Question } from "../chat/question.tsx";
-import { MOST_OPEN } from "../data/waits.ts";
-import type { WaitEvent } from "../data/waits.ts";
+import { countText } from "../data/counts.ts";
+import type { Count } from "../data/counts.ts";
+import type { InboxSummary } from "../data/inbox.ts";
+import { useRunPages, useWaitPages } from "../data/pages.ts";
+import type { Pages } from "../data/pages.ts";
+import { readAgentNames } from "../data/requests.ts";
+import { useResource } from "../data/resource.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { AgentMark } from "../parts/agent-name.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { AgentChoice, TextFilter } from "../parts/filters.tsx";
+import { useMedia } from "../parts/hooks/media.ts";
+import { LongList } from "../parts/long-list.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
+import { SearchedTo } from "../parts/searched-to.tsx";
 import { SIGNS, State } from "../parts/state.tsx";
 import { exactTime, momentTime, timeAgo } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
@@ -18,32 +27,39 @@ import type { ConsolePlace } from "../places/place.ts";
 import { HeldTurnBox } from "../run/held-turn.tsx";
 import { stateOfRun } from "../run/run-facts.ts";
 import { useRunStore } from "../run/use-run-store.ts";
-import { inboxItems, isSelected, readName, withKept } from "./inbox-items.ts";
+import { readInbox, readName, withKept } from "./inbox-items.ts";
 import type { InboxItem } from "./inbox-items.ts";
 
 interface InboxPlaceProps {
   readonly place: Extract<ConsolePlace, { readonly name: "inbox" }>;
-  /** Absent until they are read. */
-  readonly waits: readonly WaitEvent[] | undefined;
-  readonly held: readonly RunSummary[] | undefined;
+  /** All that waits for a person, whatever the filter; absent until it is read. */
+  readonly inbox: InboxSummary | undefined;
 }
 
 /**
- * The open questions of all runs and the turns that are held, oldest first, handled in place. What is shown stays until
- * something else is chosen, also when it is answered: that of the address, else what was the oldest when the Inbox was opened.
+ * The open questions of all runs and the turns that are held, oldest first, as far as a person scrolls, handled in place. What is
+ * shown stays until something else is chosen, also when it is answered: that of the address, else what was the oldest when the
+ * Inbox was opened.
  */
-export function InboxPlace({ place, waits, held }: InboxPlaceProps): VNode {
-  const { go } = useConsole();
+export function InboxPlace({ place, inbox }: InboxPlaceProps): VNode {
+  const { server, go } = useConsole();
   const { agent = "", role = "" } = place.query;
-  const all = useMemo(() => waits && held && inboxItems(waits, held), [waits, held]);
-  const items = useMemo(() => all?.filter((item) => isSelected(item, { agent, role })), [all, agent, role]);
+  const waits = useWaitPages(server, { asked_by: agent || undefined, approver: role || undefined });
+  const held = useRunPages(server, { status: "held", order: "oldest", agent: agent || undefined });
+  const read = useMemo(() => readInbox(waits, held), [waits, held]);
+  const isStale = waits.isStale || held.isStale;
+  const items = read?.items;
   const named = place.query["wait"];
+  /** What is shown without a name in the address. With another filter it stays until the list is there. */
   const first = useRef<string>(undefined);
-  const filter = `${agent} ${role}`;
+  const filter = JSON.stringify([agent, role, named === undefined]);
   const lastFilter = useRef(filter);
-  if (named !== undefined || lastFilter.current !== filter) first.current = undefined;
-  if (named === undefined) first.current ??= items?.[0]?.name;
-  lastFilter.current = filter;
+  if (named !== undefined) first.current = named;
+  else if (!isStale) {
+    if (lastFilter.current !== filter) first.current = undefined;
+    first.current ??= items?.[0]?.name;
+  }
+  if (!isStale) lastFilter.current = filter;
   const chosen = named ?? first.current;
   const choose = (name: string): void => {
     go(withQuery(place, { wait: name }), { replace: true });
@@ -52,13 +68,21 @@ export function InboxPlace({ place, waits, held }: InboxPlaceProps): VNode {
   };
   /** What is shown, since it was listed. */
   const kept = useRef<InboxItem>(undefined);
-  kept.current =
-    items?.find(({ name }) => name === chosen) ?? (kept.current?.name === chosen ? kept.current : undefined);
+  const listed = items?.find(({ name }) => name === chosen);
+  kept.current = listed ?? (kept.current?.name === chosen ? kept.current : undefined);
 
-  const list = useRef<HTMLUListElement>(null);
-  if (items === undefined || all === undefined) return <div class="page" aria-busy="true" />;
+  const isNarrow = useMedia("(max-width: 759px)");
+  const error = waits.error ?? held.error;
+  if (read === undefined || items === undefined) {
+    return (
+      <div class="page" aria-busy={error === undefined}>
+        {error !== undefined && <RefusalNote error={error} />}
+      </div>
+    );
+  }
   const isFiltered = agent !== "" || role !== "";
-  if (chosen === undefined && !isFiltered) {
+  const isEmpty = items.length === 0 && !read.hasMore && kept.current === undefined;
+  if (isEmpty && chosen === undefined && !isFiltered && !isStale) {
     return (
       <Empty title="No agent waits for an answer">
         <p>
@@ -74,119 +98,105 @@ export function InboxPlace({ place, waits, held }: InboxPlaceProps): VNode {
   const others = items.filter(({ name }) => name !== chosen);
   const next =
     others.find(({ since }) => kept.current === undefined || since >= kept.current.since) ?? others[0];
+  const all = isFiltered ? undefined : inbox;
   return (
-    <div class="page">
+    <div class="page inbox-page">
       <div class="heading">
         <h1 tabIndex={-1}>Inbox</h1>
-        <span class="second number">{toCount(waits ?? [], held ?? [])}</span>
-        <InboxFilters place={place} items={all} />
+        <span class={isStale ? "second number stale" : "second number"} role="status">
+          {toCounts(countOf(waits, all?.waits.count), countOf(held, all?.held.count))}
+        </span>
+        <InboxFilters place={place} items={items} hasMore={read.hasMore} />
       </div>
-      {chosen === undefined ? (
+      {error !== undefined && <RefusalNote error={error} />}
+      {isEmpty && chosen === undefined ? (
         <p class="second">Nothing that is open fits the filter.</p>
       ) : (
         <div class="inbox">
-          <ul
-            class="list"
-            aria-label="Questions"
-            ref={list}
-            onKeyDown={(event) => {
-              const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-              if (step !== 0 && focusRow(list.current, step)) event.preventDefault();
-            }}
-          >
-            {withKept(items, kept.current).map((item) => (
-              <li key={item.name}>
+          <div class="inbox-list">
+            <LongList
+              label="Questions"
+              of={waits.key}
+              rows={withKept(items, kept.current)}
+              rowPx={isNarrow ? NARROW_PX : ROW_PX}
+              shown={chosen}
+              nameOf={({ name }) => name}
+              isStale={isStale}
+              hasMore={read.hasMore}
+              more={read.more}
+            >
+              {(item) => (
                 <ItemRow
                   item={item}
-                  isOpen={items.includes(item)}
+                  isOpen={item !== kept.current || listed !== undefined}
                   isChosen={item.name === chosen}
                   onChoose={choose}
                 />
-              </li>
-            ))}
-          </ul>
-          <ItemDetail key={chosen} name={chosen} next={next?.name} onChoose={choose} />
+              )}
+            </LongList>
+            <SearchedTo pages={waits} isOldestFirst />
+          </div>
+          {chosen !== undefined && (
+            <ItemDetail
+              key={chosen}
+              name={chosen}
+              isNamed={named !== undefined}
+              next={next?.name}
+              onChoose={choose}
+            />
+          )}
         </div>
       )}
     </div>
   );
 }
 
-/** Narrows the queue to an agent, or to what a role may answer. Shown when there is something to narrow. */
-function InboxFilters({
-  place,
-  items,
-}: Pick<InboxPlaceProps, "place"> & { readonly items: readonly InboxItem[] }): VNode {
-  const { go } = useConsole();
+const ROW_PX = 60;
+const NARROW_PX = 64;
+
+/** How many rows a list has: all those of its pages, or what the server has counted. */
+function countOf({ rows = [], hasMore }: Pages<unknown>, counted: Count | undefined): Count {
+  return hasMore && counted !== undefined ? counted : { rows: rows.length, isOpen: hasMore };
+}
+
+function toCounts(open: Count, held: Count): string {
+  const questions = `${countText(open)} open`;
+  return held.rows === 0 && !held.isOpen ? questions : `${questions}, ${countText(held)} held`;
+}
+
+interface InboxFiltersProps extends Pick<InboxPlaceProps, "place"> {
+  readonly items: readonly InboxItem[];
+  readonly hasMore: boolean;
+}
+
+/** Narrows the queue to what an agent asks, or to what a role may answer. */
+function InboxFilters({ place, items, hasMore }: InboxFiltersProps): VNode {
+  const { server, go } = useConsole();
   const { agent = "", role = "" } = place.query;
-  const agents = toNames(
-    items.map((item) => item.agent),
-    agent,
-  );
-  const roles = toNames(
-    items.flatMap(({ approvers = [] }) => approvers),
-    role,
-  );
+  const agents = useResource(server.url, (signal) => readAgentNames(server, signal)).value ?? [];
+  const roles = [...new Set(items.flatMap(({ approvers = [] }) => approvers))].toSorted();
   // The item in the address would stay, whether it fits or not.
   const change = (changes: Readonly<Record<string, string>>): void =>
     go(withQuery(place, { wait: undefined, ...changes }), { replace: true });
   return (
     <div class="end">
-      {agents.length > 1 && (
-        <select
-          class="input"
-          aria-label="Agent"
-          value={agent}
-          onChange={({ currentTarget }) => change({ agent: currentTarget.value })}
-        >
-          <option value="">every agent</option>
-          {agents.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      )}
-      {roles.length > 0 && (
-        <select
-          class="input"
-          aria-label="Who may answer"
+      <AgentChoice agents={agents} value={agent} onChange={(value) => change({ agent: value })} />
+      {(roles.length > 0 || hasMore || role !== "") && (
+        <TextFilter
+          label="Who may answer"
           value={role}
-          onChange={({ currentTarget }) => change({ role: currentTarget.value })}
-        >
-          <option value="">for every role</option>
-          {roles.map((name) => (
-            <option key={name} value={name}>
-              for {name}
-            </option>
-          ))}
-        </select>
+          known={roles}
+          onChange={(value) => change({ role: value })}
+        />
       )}
     </div>
   );
-}
-
-/** Names without repetitions, with the one that is chosen. */
-function toNames(names: readonly string[], chosen: string): readonly string[] {
-  return [...new Set(chosen === "" ? names : [...names, chosen])].toSorted();
-}
-
-/** Moves the focus from a row to its neighbour; returns whether there is one. */
-function focusRow(list: HTMLElement | null, step: 1 | -1): boolean {
-  const rows = [...(list?.querySelectorAll<HTMLElement>(".wait-row") ?? [])];
-  const row = rows[rows.indexOf(document.activeElement as HTMLElement) + step];
-  row?.focus();
-  return row !== undefined;
 }
 
 /** The element of what is shown of an item. */
 function shownPart(name: string): HTMLElement | null {
   const { waitId } = readName(name);
   return document.querySelector(waitId === undefined ? ".inbox .held-turn" : `#wait-${waitId}`);
-}
-
-function toCount({ length: open }: readonly unknown[], { length: held }: readonly unknown[]): string {
-  const questions = open >= MOST_OPEN ? `${MOST_OPEN} oldest` : `${open} open`;
-  if (held === 0) return questions;
-  return `${questions}, ${held >= MOST_OPEN ? `${MOST_OPEN} newest` : held} held`;
 }
 
 interface ItemRowProps {
@@ -200,7 +210,12 @@ function ItemRow({ item, isOpen, isChosen, onChoose }: ItemRowProps): VNode {
   const { kind, name, agent, text, since, approvers, expiresAt } = item;
   const state = kind === "question" ? "waiting" : "held";
   return (
-    <ActButton class="row wait-row" aria-current={isChosen ? "true" : undefined} onAct={() => onChoose(name)}>
+    <button
+      type="button"
+      class="row wait-row"
+      aria-current={isChosen ? "true" : undefined}
+      onClick={() => onChoose(name)}
+    >
       <span class={isOpen ? `state ${state}` : "second"} aria-hidden="true">
         {isOpen ? SIGNS[state] : "–"}
       </span>
@@ -215,19 +230,21 @@ function ItemRow({ item, isOpen, isChosen, onChoose }: ItemRowProps): VNode {
         {approvers !== undefined && ` · for ${approvers.join(" or ")}`}
         {expiresAt !== undefined && isOpen && ` · until ${momentTime(expiresAt)}`}
       </span>
-    </ActButton>
+    </button>
   );
 }
 
 interface ItemDetailProps {
   readonly name: string;
+  /** Whether a person has chosen it: it takes the focus then. */
+  readonly isNamed: boolean;
   /** What to show after this. */
   readonly next: string | undefined;
   onChoose(name: string): void;
 }
 
 /** A question, or a turn that is held, with what led to it. */
-function ItemDetail({ name, next, onChoose }: ItemDetailProps): VNode {
+function ItemDetail({ name, isNamed, next, onChoose }: ItemDetailProps): VNode {
   const { server } = useConsole();
   const { runId, waitId } = readName(name);
   const { view, connection, error } = useRunStore(server, runId);
@@ -258,10 +275,10 @@ function ItemDetail({ name, next, onChoose }: ItemDetailProps): VNode {
           held={turn.held}
           view={view}
           isPast={false}
-          isChosen={waitId === undefined}
+          isChosen={isNamed && waitId === undefined}
         />
       )}
-      {wait !== undefined && <Question wait={wait} view={view} isPast={false} isChosen />}
+      {wait !== undefined && <Question wait={wait} view={view} isPast={false} isChosen={isNamed} />}
       {waitId === undefined && isKnown && isOver && (
         <p role="status">No turn of this run is held now. {state !== undefined && <State {...state} />}</p>
       )}

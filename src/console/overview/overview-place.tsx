@@ -1,13 +1,13 @@
 import "../styles/overview.css";
 import type { VNode } from "preact";
 import { readActors } from "../data/actors.ts";
-import type { RunSummary } from "../../protocol/answers/status.ts";
 import type { StatisticsRow } from "../../protocol/answers/statistics.ts";
 import { useConsole } from "../app/context.ts";
 import { useRunChanges } from "../data/changes.ts";
-import { hoursAgo, useRunCount, useRunPages } from "../data/run-pages.ts";
-import type { WaitEvent } from "../data/waits.ts";
-import { inboxItems, openCount } from "../inbox/inbox-items.ts";
+import type { InboxSummary } from "../data/inbox.ts";
+import { hoursAgo, useRunCount, useRunPages } from "../data/pages.ts";
+import { countText } from "../data/counts.ts";
+import { inboxItems } from "../inbox/inbox-items.ts";
 import { useResource } from "../data/resource.ts";
 import { AgentMark } from "../parts/agent-name.tsx";
 import { Figure } from "../parts/figure.tsx";
@@ -25,13 +25,8 @@ import type { Failure } from "./summary.ts";
 
 const GraphPart = lazy(async () => (await import("./agent-graph.tsx")).AgentGraph);
 
-interface OverviewPlaceProps {
-  readonly waits: readonly WaitEvent[] | undefined;
-  readonly held: readonly RunSummary[] | undefined;
-}
-
 /** What goes on: who works with whom, what waits for a person, what has failed, what was asked last. */
-export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VNode {
+export function OverviewPlace({ inbox }: { readonly inbox: InboxSummary | undefined }): VNode {
   const { server } = useConsole();
   const pages = useRunPages(server, NEWEST);
   const count = useRunCount(server, NEWEST, pages);
@@ -43,7 +38,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   const sums = useResource(`${server.url} sums`, (signal) => readSums(server, "agent", RANGES[0], signal));
   useRunChanges(server, sums.reload);
   const lastDay = sums.value?.total;
-  const { runs, error } = pages;
+  const { rows: runs, error } = pages;
   if (runs === undefined) {
     return error === undefined ? (
       <div class="page" aria-busy="true" />
@@ -56,9 +51,10 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   // The run of an actor with schedules has no turn until the first of its times.
   if (!pages.hasMore && runs.every(({ turns }) => turns === 0)) return <FirstSteps />;
   const { working, medianMs } = summarize(runs, actors.value);
-  const failures = toFailures(failed.runs ?? []);
+  const failures = toFailures(failed.rows ?? []);
   const failedCount = lastDay?.turns.error ?? 0;
-  const asked = inboxItems(waits, held);
+  const asked = inboxItems(inbox?.waits.rows ?? [], inbox?.held.rows ?? []);
+  const open = inbox === undefined ? "–" : countText(inbox.count);
   return (
     <div class="page overview">
       <div class="heading">
@@ -69,7 +65,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
           {working.toLocaleString()}
         </Figure>
         <Figure name="Waiting for you" href="#/inbox" tone={asked.length > 0 ? "waiting" : undefined}>
-          {openCount(waits, held)}
+          {open}
         </Figure>
         <Figure
           name="Failed in a day"
@@ -127,7 +123,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
           )}
           {asked.length > SHOWN && (
             <p>
-              <a href="#/inbox">All {openCount(waits, held)} →</a>
+              <a href="#/inbox">All {open} →</a>
             </p>
           )}
         </section>
@@ -136,8 +132,8 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
             <a href="#/runs?state=failed&since=day">Failures of the last day</a>
           </h2>
           {failed.error !== undefined && <RefusalNote error={failed.error} />}
-          {failed.runs?.length === 0 && <p class="second">No turn has failed.</p>}
-          {failed.hasMore && <p class="second">Of the newest {failed.runs?.length} runs that have failed.</p>}
+          {failed.rows?.length === 0 && <p class="second">No turn has failed.</p>}
+          {failed.hasMore && <p class="second">Of the newest {failed.rows?.length} runs that have failed.</p>}
           {failures.length > 0 && (
             <ul class="list">
               {failures.slice(0, SHOWN).map((failure) => (

@@ -2,14 +2,16 @@ import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { QueryParameters } from "../../client/wire/wire.ts";
 import { useConsole } from "../app/context.ts";
-import { hoursAgo, useRunCount, useRunPages } from "../data/run-pages.ts";
+import { hoursAgo, useRunCount, useRunPages } from "../data/pages.ts";
 import { readAgentNames } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
 import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { refusalText } from "../parts/refusal.tsx";
-import { exactTime } from "../parts/time.ts";
+import { AgentChoice, Choice, toOption, TextFilter } from "../parts/filters.tsx";
+import type { Option } from "../parts/filters.tsx";
 import { SearchField } from "../parts/search-field.tsx";
+import { SearchedTo } from "../parts/searched-to.tsx";
 import { withQuery } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
 import { BulkBar } from "./bulk-bar.tsx";
@@ -21,10 +23,10 @@ type RunsAddress = ConsolePlace & { readonly name: "runs" };
 /** All runs, the newest first, as far as a person scrolls. The filters are in the address. */
 export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
   const { server } = useConsole();
-  const query = toQuery(place);
+  const query = useMemo(() => toQuery(place), [place]);
   const pages = useRunPages(server, query);
   const count = useRunCount(server, query, pages);
-  const { runs, error } = pages;
+  const { rows: runs, error } = pages;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const isFiltered = Object.values(place.query).some((value) => value !== "");
   const chosen = useMemo(() => runs?.filter((run) => selected.has(run.run_id)) ?? [], [runs, selected]);
@@ -78,14 +80,7 @@ export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
           />
         </>
       )}
-      {pages.searchedTo !== undefined && (
-        <p class="searched second" role="status">
-          Searched {place.query["order"] === "oldest" ? "up" : "back"} to {exactTime(pages.searchedTo)}.
-          <button type="button" class="button small" onClick={pages.goOn}>
-            Go on
-          </button>
-        </p>
-      )}
+      <SearchedTo pages={pages} isOldestFirst={place.query["order"] === "oldest"} />
     </div>
   );
 }
@@ -125,24 +120,18 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
   const agents = useResource(server.url, (signal) => readAgentNames(server, signal)).value ?? [];
   const change = (changes: Readonly<Record<string, string>>): void =>
     go(withQuery(place, changes), { replace: true });
-  const names = agent === "" || agents.includes(agent) ? agents : [agent, ...agents];
   const isFiltered = Object.values(place.query).some((value) => value !== "");
   return (
     <div class="filters">
       <SearchField place={place} label="Search in runs" hint="Search in runs" />
-      <Choice
-        label="Agent"
-        value={agent}
-        options={[["", "every agent"], ...names.map(named)]}
-        onChoose={(value) => change({ agent: value })}
-      />
+      <AgentChoice agents={agents} value={agent} onChange={(value) => change({ agent: value })} />
       <Choice
         label="State"
         value={state}
-        options={[["", "every state"], ...Object.keys(FILTERS).map(named)]}
-        onChoose={(value) => change({ state: value })}
+        options={[["", "every state"], ...Object.keys(FILTERS).map(toOption)]}
+        onChange={(value) => change({ state: value })}
       />
-      <Choice label="Time" value={since} options={TIMES} onChoose={(value) => change({ since: value })} />
+      <Choice label="Time" value={since} options={TIMES} onChange={(value) => change({ since: value })} />
       <details class="more-filters" open={order !== "" || error !== "" || meta !== "" || owner !== ""}>
         <summary class="button quiet">More filters</summary>
         <div class="filters">
@@ -150,7 +139,7 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
             label="Order"
             value={order}
             options={ORDERS}
-            onChoose={(value) => change({ order: value })}
+            onChange={(value) => change({ order: value })}
           />
           <TextFilter label="Owner" value={owner} onChange={(value) => change({ owner: value })} />
           <TextFilter label="Error code" value={error} onChange={(value) => change({ error: value })} />
@@ -174,9 +163,6 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
   );
 }
 
-/** What can be chosen: the value in the address, and what a person reads. */
-type Option = readonly [value: string, label: string];
-
 const TIMES: readonly Option[] = [
   ["", "any time"],
   ["hour", "last hour"],
@@ -189,52 +175,6 @@ const ORDERS: readonly Option[] = [
   ["", "newest first"],
   ["oldest", "oldest first"],
 ];
-
-function named(name: string): Option {
-  return [name, name];
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly Option[];
-  onChoose(value: string): void;
-}
-
-function Choice({ label, value, options, onChoose }: ChoiceProps): VNode {
-  return (
-    <select
-      class="input"
-      aria-label={label}
-      value={value}
-      onChange={({ currentTarget }) => onChoose(currentTarget.value)}
-    >
-      {options.map(([name, shown]) => (
-        <option key={name} value={name}>
-          {shown}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-interface TextFilterProps {
-  readonly label: string;
-  readonly value: string;
-  onChange(value: string): void;
-}
-
-function TextFilter({ label, value, onChange }: TextFilterProps): VNode {
-  return (
-    <input
-      class="input narrow"
-      aria-label={label}
-      placeholder={label}
-      value={value}
-      onChange={({ currentTarget }) => onChange(currentTarget.value.trim())}
-    />
-  );
-}
 
 function NoRuns(): VNode {
   return (

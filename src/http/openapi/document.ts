@@ -173,6 +173,9 @@ const deadLetter = object(
   ["run_id", "request_id", "kind", "agent", "operation", "input", "at"],
 );
 
+/** Whether a list is counted. */
+const counted: JsonObject = { type: "string", enum: ["true", "false", "all"] };
+
 const more: JsonObject = {
   Link: { description: 'The next page, with rel="next"; an empty page can have one.', schema: text },
 };
@@ -628,7 +631,7 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       ),
       inQuery(
         "total",
-        { type: "string", enum: ["true", "false", "all"] },
+        counted,
         "Counts the runs of a list without a search, in the header `Total-Count`: up to 10,000, which is `10000+` then, or `all`.",
       ),
       inQuery("key", text, "Only the run with this key; at the root with agent."),
@@ -647,6 +650,13 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of waits."),
       inQuery("agent", text, "Only waits in runs of this agent."),
       inQuery("run_id", text, "Only waits of this run."),
+      inQuery("asked_by", text, "Only waits that this agent asks: it can be called in a run of another one."),
+      inQuery("approver", text, "Only waits that a principal with this role may answer."),
+      inQuery(
+        "total",
+        counted,
+        "Counts the waits of a list without `asked_by` and `approver`, in the header `Total-Count`, as for runs.",
+      ),
       inQuery("cursor", text, "Start of the page, from the Link header."),
     ],
     responses: { "200": { ...jsonResponse(listOf(ref("WaitForInput")), "A page of waits."), headers: more } },

@@ -8,7 +8,7 @@ import type { Parsed } from "../../protocol/requests/parse.ts";
 import { parseFlag } from "../../protocol/requests/parse.ts";
 import type { ErasedThings, ForkPlace, Runtime } from "../../runtime/api.ts";
 import { byteLength } from "../../runtime/journal/json-limits.ts";
-import type { RunDetails, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";
+import type { RunDetails, RunsPage, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseCount, parseName, parseText, queryOf, read } from "../messages/event-query.ts";
@@ -48,12 +48,21 @@ export function runHandlers(host: Host, { agent }: Place): AgentHandlers<"reques
 
     async waits(c) {
       const query = queryOf(c);
-      const { events, next } = await runtime.waits(toWaitsQuery(query, agent));
-      const headers =
-        next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
-      return reply(c, `[${events.join(",")}]`, headers && { headers });
+      const page = await runtime.waits(toWaitsQuery(query, agent));
+      const { events, next } = page;
+      const total = toTotalText(page);
+      const headers = {
+        ...(next !== undefined && { link: nextPage(mount.pathOf(c), query, "cursor", next) }),
+        ...(total !== undefined && { "total-count": total }),
+      };
+      return reply(c, `[${events.join(",")}]`, { headers });
     },
   };
+}
+
+/** `12`, or `10000+` where counting has stopped; `undefined` if the list is not counted. */
+function toTotalText({ total, isTotalCut }: Pick<RunsPage, "total" | "isTotalCut">): string | undefined {
+  return total === undefined ? undefined : `${total}${isTotalCut === true ? "+" : ""}`;
 }
 
 function streamRuns(c: Context<AppEnv>, host: Host, watched: WatchRunsOptions): Promise<Response> {
@@ -256,12 +265,18 @@ const ONLY_LISTS = [
 function toWaitsQuery(query: URLSearchParams, servedAgent: string | undefined): WaitsQuery {
   const agent = servedAgent ?? read(query, "agent", parseName);
   const runId = query.get("run_id");
+  const askedBy = read(query, "asked_by", parseName);
+  const approver = read(query, "approver", parseName);
+  const total = read(query, "total", parseTotal);
   const cursor = read(query, "cursor", parseName);
   const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {
     limit: Math.min(limit, PAGE_LIMIT),
     ...(agent !== undefined && { agent }),
     ...(runId !== null && { runId: checkId(runId) }),
+    ...(askedBy !== undefined && { askedBy }),
+    ...(approver !== undefined && { approver }),
+    ...(total !== undefined && { total }),
     ...(cursor !== undefined && { cursor }),
   };
 }
@@ -313,7 +328,7 @@ interface RunsText {
   readonly json: string;
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
-  /** The number of all runs of the list, if it was asked for and can be counted: `12`, or `10000+` where counting has stopped. */
+  /** The number of all runs of the list, if it was asked for and can be counted. */
   readonly total?: string;
 }
 
@@ -333,7 +348,7 @@ export async function readRunsPage(
     const asksTotal = counts !== false && total === undefined && { total: counts };
     const page = await runtime.runs({ ...chosen, ...asksTotal, limit: asked, ...(cursor && { cursor }) });
     const { runs, next } = page;
-    total ??= page.total === undefined ? undefined : `${page.total}${page.isTotalCut === true ? "+" : ""}`;
+    total ??= toTotalText(page);
     const found = runs.map(toRunText);
     const fitting = countFitting(found, room);
     if (fitting === found.length || (asked === 1 && texts.length === 0)) {

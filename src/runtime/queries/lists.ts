@@ -10,7 +10,7 @@ import type {
 import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunRequest, RunSummary } from "../../protocol/answers/status.ts";
-import type { ForkedFrom } from "../../protocol/events/events.ts";
+import type { EventOf, ForkedFrom } from "../../protocol/events/events.ts";
 import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
 import { byteLength } from "../journal/json-limits.ts";
@@ -182,36 +182,80 @@ const PAGE_BYTES = 1_048_576;
 /** The waits whose events are read at once: a database answers them together. */
 const READ_AT_ONCE = 32;
 
-/** Reads a page of the open waits, as their encoded events. */
-export async function readWaits(log: EventLog, query: WaitsQuery, sees?: Sees): Promise<WaitsPage> {
-  const { waits, next } = await log.waits(query);
+/**
+ * Reads a page of the open waits, as their encoded events. Who asks a question, and who may answer it, only its event says: a page of
+ * those looks at 10,000 waits at most, so it can end early; `next` leads on.
+ */
+export async function readWaits(
+  log: EventLog,
+  { limit, cursor: start, askedBy, approver, total: counts = false, ...query }: WaitsQuery,
+  sees?: Sees,
+): Promise<WaitsPage> {
+  const isSearch = askedBy !== undefined || approver !== undefined;
+  const isCounted = counts !== false && !isSearch && sees === undefined;
+  const most = countedTo(counts);
   const seen = new Map<RunId, Promise<boolean>>();
   const isSeen = async ({ runId }: WaitEntry): Promise<boolean> => {
     const run = await log.run(runId);
     return run !== undefined && run.removed !== true && sees?.(run) !== false;
   };
-  const texts = mapConcurrent(waits, READ_AT_ONCE, async (wait) => {
+  const readSeen = async (wait: WaitEntry): Promise<string | undefined> => {
     if (sees !== undefined) {
       const known = seen.get(wait.runId) ?? isSeen(wait);
       seen.set(wait.runId, known);
       if (!(await known)) return undefined;
     }
-    return readWait(log, wait);
-  });
+    const text = await readWait(log, wait);
+    return text === undefined || !isSearch || isAsked(text, askedBy, approver) ? text : undefined;
+  };
   const events: string[] = [];
   let room = PAGE_BYTES;
-  let index = -1;
-  for await (const text of texts) {
-    index += 1;
-    room -= text === undefined ? 0 : byteLength(text);
-    if (room < 0 && events.length > 0) {
-      // The shorter page is read again, because only the log can make the cursor of the page after it.
-      const shorter = await log.waits({ ...query, limit: index });
-      return { events, ...(shorter.next !== undefined && { next: shorter.next }) };
+  let cursor = start;
+  let looked = 0;
+  for (;;) {
+    const from = { ...query, ...(cursor !== undefined && { cursor }) };
+    const size = { limit: isSearch ? LOOKED_AT_ONCE : limit, ...(isCounted && { total: most + 1 }) };
+    const page = await log.waits({ ...from, ...size });
+    const count = toTotal(page.total, most);
+    /** The page up to one of its waits: only the log can make the cursor of what follows. */
+    const upTo = async (end: number): Promise<WaitsPage> => {
+      const next = end === 0 ? cursor : (await log.waits({ ...from, limit: end })).next;
+      return { events, ...(next !== undefined && { next }), ...count };
+    };
+    let index = -1;
+    for await (const text of mapConcurrent(page.waits, READ_AT_ONCE, readSeen)) {
+      index += 1;
+      if (text === undefined) continue;
+      room -= byteLength(text);
+      if (room < 0 && events.length > 0) return upTo(index);
+      events.push(text);
+      if (events.length === limit && index < page.waits.length - 1) return upTo(index + 1);
     }
-    if (text !== undefined) events.push(text);
+    looked += page.waits.length;
+    cursor = page.next;
+    if (cursor === undefined) return { events, ...count };
+    if (!isSearch || events.length >= limit || looked >= LOOKED) return { events, next: cursor, ...count };
   }
-  return { events, ...(next !== undefined && { next }) };
+}
+
+/** Up to which number a list is counted: 10,000, unless all is asked for. */
+export function countedTo(total: boolean | "all"): number {
+  return total === "all" ? Infinity : COUNTED;
+}
+
+const COUNTED = 10_000;
+
+/** What a page says about the number of what its list has, which was counted to one more than `most`. */
+export function toTotal(count: number | undefined, most: number): Pick<WaitsPage, "total" | "isTotalCut"> {
+  if (count === undefined) return {};
+  return { total: Math.min(count, most), ...(count > most && { isTotalCut: true }) };
+}
+
+/** Whether an agent asks a question that a principal with a role may answer. */
+function isAsked(text: string, askedBy: string | undefined, approver: string | undefined): boolean {
+  const { agent, approvers } = JSON.parse(text) as EventOf<"WaitForInput">;
+  if (askedBy !== undefined && agent !== askedBy) return false;
+  return approver === undefined || approvers === undefined || approvers.includes(approver);
 }
 
 /** `undefined` if the run was removed in the meantime. */

@@ -44,7 +44,16 @@ import { toWanted } from "./event-filter.ts";
 import type { EventSelector } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
-import { listSeen, readWaits, searchRequests, searchRuns, toDetails, toRunRequest } from "./lists.ts";
+import {
+  countedTo,
+  listSeen,
+  readWaits,
+  searchRequests,
+  searchRuns,
+  toDetails,
+  toRunRequest,
+  toTotal,
+} from "./lists.ts";
 import { toLost } from "./lost-events.ts";
 import { toFeed } from "./to-feed.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
@@ -58,9 +67,6 @@ const REMEMBERED = 10_000;
 
 /** The number of requests in the answer for one run. */
 const REQUESTS = 100;
-
-/** Up to so many runs of a list are counted, unless all are asked for. */
-const COUNTED = 10_000;
 
 /** All reads of clients from the log. */
 export class Queries {
@@ -232,17 +238,16 @@ export class Queries {
     const isCounted = total !== false;
     const selected = { ...query, ...(failed && { failed }) };
     const hidden = isCounted && !isWhole ? await this.#countHidden(selected) : 0;
-    const most = total === "all" ? Infinity : COUNTED;
+    const most = countedTo(total);
     const page = await this.#log.list({
       ...selected,
       byCreation,
       ...(isCounted && { total: most === Infinity ? true : most + 1 + hidden }),
     });
-    const count = page.total === undefined ? undefined : page.total - hidden;
     return {
       runs: page.runs.filter((run) => !isHidden(run)).map(toDetails),
       ...(page.next !== undefined && { next: page.next }),
-      ...(count !== undefined && { total: Math.min(count, most), ...(count > most && { isTotalCut: true }) }),
+      ...toTotal(page.total === undefined ? undefined : page.total - hidden, most),
     };
   }
 

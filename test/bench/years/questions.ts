@@ -54,7 +54,7 @@ function list(what: string, query: Omit<Parameters<EventLog["list"]>[0], "total"
   };
 }
 
-function waits(what: string, query: Parameters<EventLog["waits"]>[0]): Question {
+function waits(what: string, query: Omit<Parameters<EventLog["waits"]>[0], "total">): Question {
   return { what, ask: ({ runtime }) => runtime.waits(query), plan: (queries) => queries.waits(query) };
 }
 

@@ -3344,6 +3344,9 @@ export interface operations {
                 limit?: number;
                 agent?: string;
                 run_id?: string;
+                asked_by?: string;
+                approver?: string;
+                total?: "true" | "false" | "all";
                 cursor?: string;
             };
             header?: never;

@@ -11,6 +11,8 @@ export interface Visible {
   readonly height: number;
   /** Where the first drawn row is, in pixels. */
   readonly top: number;
+  /** How far the element is scrolled, in pixels. */
+  readonly scrolled: number;
   /** Scrolls until a row is in sight. */
   scrollTo(row: number): void;
 }
@@ -61,6 +63,7 @@ export function useVisible(count: number, rowPx: number, followsEnd: boolean = f
     start,
     end,
     height,
+    scrolled: scroll.top,
     top: scale === 1 ? start * rowPx : scroll.top - (first - start) * rowPx,
     scrollTo(row) {
       const element = ref.current;

@@ -189,6 +189,16 @@ export const waits: readonly Case[] = [
       const wait = only(await context.read(turn), "WaitForInput");
       for (const path of ["/waits", `${context.path("payments")}/waits`])
         checkEqual(await listWaits(context, path, { run_id: turn.runId }), [wait], `the waits of ${path}`);
+      for (const [asker, waits] of [
+        [String(wait.agent), [wait]],
+        ["someone-else", []],
+      ] as const) {
+        const query = { run_id: turn.runId, asked_by: asker };
+        checkEqual(await listWaits(context, "/waits", query), waits, `the waits that ${asker} asks`);
+      }
+      const one = { run_id: turn.runId, total: true };
+      const counted = await context.http.ask("GET", "/waits", { query: one });
+      checkEqual(counted.headers.get("total-count"), "1", "the Total-Count");
       const status = await context.status(turn);
       const waitingFor = status.waiting_for;
       check(isObject(waitingFor), "waiting_for", status);
