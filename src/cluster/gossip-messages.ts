@@ -1,11 +1,22 @@
 import { AgentError } from "../errors.ts";
+import type { NodePresence } from "../ports/node-directory.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 
+/** What nodes tell about a node. */
+export type Rumor = LifeRumor | SelfRumor;
+
+/** What the node says about itself: that it has joined, drains or has left. A node of a version before this takes no such rumor. */
+export interface SelfRumor {
+  readonly state: "said";
+  readonly node: string;
+  readonly presence: NodePresence;
+}
+
 /**
- * What nodes tell about a node, as of an incarnation of it. Only the node itself begins a new incarnation: to deny that it is
- * suspect (`alive`), or to say that its lease had run out (`back`).
+ * Whether a node lives, as of an incarnation of it. Only the node itself begins a new incarnation: to deny that it is suspect
+ * (`alive`), or to say that its lease had run out (`back`).
  */
-export type Rumor =
+export type LifeRumor =
   | { readonly state: "alive" | "back" | "suspect"; readonly node: string; readonly incarnation: number }
   | {
       readonly state: "dead";
@@ -14,6 +25,9 @@ export type Rumor =
       /** The newest heartbeat of the dead. */
       readonly heartbeat: string;
     };
+
+/** The states of a node, in their order: what a node says about itself is older than what it says in a later one. */
+export const STATES: readonly NodePresence["state"][] = ["joining", "active", "draining", "left"];
 
 /** A ping, or a request to ping another node. */
 export interface GossipMessage {
@@ -79,6 +93,7 @@ export function parseGossipAnswer(data: Json): GossipAnswer {
 }
 
 function rumorToWire(rumor: Rumor): Json {
+  if (rumor.state === "said") return [rumor.state, rumor.presence as unknown as Json];
   const { state, node, incarnation } = rumor;
   return [state, node, incarnation, ...(state === "dead" ? [rumor.heartbeat] : [])];
 }
@@ -86,9 +101,19 @@ function rumorToWire(rumor: Rumor): Json {
 /** Reads a rumor; none in place of one that is not understood, because a later version may have more. */
 function toRumor(data: Json): readonly Rumor[] {
   const [state, node, incarnation, heartbeat] = toList(data);
+  if (state === "said") return toSelfRumors(node);
   if (typeof node !== "string" || typeof incarnation !== "number") return [];
   if (state === "alive" || state === "back" || state === "suspect") return [{ state, node, incarnation }];
   return state === "dead" && typeof heartbeat === "string" ? [{ state, node, incarnation, heartbeat }] : [];
+}
+
+/** Reads what a node says about itself; none of a version that does not ping others. */
+export function toSelfRumors(data: Json | undefined): readonly SelfRumor[] {
+  const { node, url, state, agents, gossip } = toObject(data);
+  if (typeof node !== "string" || typeof url !== "string") return [];
+  if (typeof agents !== "object" || agents === null) return [];
+  if (gossip === undefined || !STATES.some((one) => one === state)) return [];
+  return [{ state: "said", node, presence: data as unknown as NodePresence }];
 }
 
 function toObject(data: Json | undefined): JsonObject {

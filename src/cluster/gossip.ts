@@ -2,6 +2,7 @@ import type { Environment } from "../ports/environment.ts";
 import type { NodePresence } from "../ports/node-directory.ts";
 import type { Json } from "../protocol/json.ts";
 import { within } from "../shared/clock.ts";
+import { sample } from "../shared/sample.ts";
 import {
   gossipAnswerToWire,
   gossipMessageToWire,
@@ -46,8 +47,12 @@ const MOST_SUSPECTS = 3;
 /** How long a node passes a rumor on, in milliseconds. It may stand still meanwhile, and what it knows become old. */
 const TOLD_MS = 10_000;
 
-/** The most rumors in a message. */
+/** The most rumors in a message: of who lives, and of what nodes say about themselves, which is longer. */
 const MOST_RUMORS = 30;
+const MOST_SAID = 10;
+
+/** How many nodes are put in an order at a time, so that one that joins is soon among them. */
+const LAP = 20;
 
 export interface GossipOptions {
   readonly transport: Transport;
@@ -62,8 +67,9 @@ export class Gossip {
   /** The nodes that are pinged next. */
   #order: string[] = [];
   readonly #probed = new Set<string>();
-  /** What this node passes on: since when, and with how many more pings that are answered. */
-  readonly #rumors = new Map<string, { readonly rumor: Rumor; readonly sinceMs: number; left: number }>();
+  /** What this node passes on of who lives, and of what nodes say about themselves. */
+  readonly #rumors = new RumorList();
+  readonly #said = new RumorList();
   #isTelling = false;
   #isStopped = false;
 
@@ -73,10 +79,10 @@ export class Gossip {
 
   /** Pings the next nodes, and those that have not answered. */
   round(): void {
-    const peers = peersOf(this.#membership);
-    const suspects = peers.filter(({ suspicion }) => suspicion?.isOwn === true);
-    const known = new Map(peers.map((peer) => [peer.presence.node, peer]));
-    const next = Array.from({ length: PINGS }, () => this.#next(known)).filter((peer) => peer !== undefined);
+    const suspects = this.#membership.nodes.doubted.filter(
+      (known) => known.suspicion?.isOwn === true && this.#isPeer(known),
+    );
+    const next = Array.from({ length: PINGS }, () => this.#next()).filter((peer) => peer !== undefined);
     for (const peer of new Set([...next, ...this.#some(suspects, MOST_SUSPECTS)]))
       void this.#probe(peer.presence);
   }
@@ -110,16 +116,14 @@ export class Gossip {
     });
   }
 
-  /** Passes a rumor on. */
+  /** Passes a rumor on; at once, unless a node only lives or has joined. */
   tell(rumor: Rumor): void {
-    const peers = peersOf(this.#membership);
-    this.#rumors.delete(rumor.node);
-    this.#rumors.set(rumor.node, {
-      rumor,
-      sinceMs: this.#options.environment.monotonic(),
-      left: 3 * Math.ceil(Math.log2(peers.length + 2)),
-    });
-    if (rumor.state !== "alive") this.#tellSome();
+    const { nodes } = this.#membership;
+    const sinceMs = this.#options.environment.monotonic();
+    const left = 3 * Math.ceil(Math.log2(nodes.size + 1));
+    this.#listOf(rumor).add({ rumor, sinceMs, left });
+    const isQuiet = rumor.state === "said" ? rumor.presence.state === "active" : rumor.state === "alive";
+    if (!isQuiet) this.#tellSome();
   }
 
   stop(): void {
@@ -130,14 +134,19 @@ export class Gossip {
     return this.#options.membership();
   }
 
-  /** The next node of a round over all of them, in an order of its own each time. */
-  #next(known: ReadonlyMap<string, KnownNode>): KnownNode | undefined {
+  /** The next node of a lap over some of them at random. */
+  #next(): KnownNode | undefined {
     for (;;) {
-      if (this.#order.length === 0) this.#order = this.#some([...known.keys()], known.size);
+      if (this.#order.length === 0)
+        this.#order = this.#some(peersOf(this.#membership), LAP).map(({ presence }) => presence.node);
       const node = this.#order.pop();
-      const peer = node === undefined ? undefined : known.get(node);
-      if (peer !== undefined || node === undefined) return peer;
+      const known = node === undefined ? undefined : this.#membership.nodes.get(node);
+      if (node === undefined || (known !== undefined && this.#isPeer(known))) return known;
     }
+  }
+
+  #isPeer({ presence: { node, gossip }, isDead }: KnownNode): boolean {
+    return node !== this.#membership.self.node && !isDead && gossip !== undefined;
   }
 
   async #probe(peer: NodePresence): Promise<void> {
@@ -158,11 +167,13 @@ export class Gossip {
 
   /** Pings a node again, and over others; resolves with its first answer, which may be that to the first ping. */
   async #pingOverOthers(peer: NodePresence, first: Promise<boolean>): Promise<boolean> {
-    const others = peersOf(this.#membership).filter(({ presence }) => presence.node !== peer.node);
+    const others = this.#some(peersOf(this.#membership), RELAYS + 1)
+      .filter(({ presence }) => presence.node !== peer.node)
+      .slice(0, RELAYS);
     const ways = [
       first,
       this.#ping(peer),
-      ...this.#some(others, RELAYS).map(({ presence }) => this.#ping(presence, peer)),
+      ...others.map(({ presence }) => this.#ping(presence, peer)),
     ];
     return Promise.any(
       ways.map(async (way) => {
@@ -219,35 +230,58 @@ export class Gossip {
   #rumorsFor(node: string): readonly Rumor[] {
     const now = this.#options.environment.monotonic();
     const first = rumorAbout(this.#membership, node, now);
-    const rumors = first === undefined ? [] : [first];
-    for (const [about, { rumor, sinceMs }] of this.#rumors) {
-      if (rumors.length >= MOST_RUMORS) break;
-      if (now - sinceMs > TOLD_MS) this.#rumors.delete(about);
-      else if (about !== node) rumors.push(rumor);
-    }
-    return rumors;
+    const rumors = this.#rumors.next(first === undefined ? MOST_RUMORS : MOST_RUMORS - 1, node, now);
+    return [...(first === undefined ? [] : [first]), ...rumors, ...this.#said.next(MOST_SAID, node, now)];
   }
 
   /** A ping has told these rumors, and was answered. An answer may not arrive, and a node that stands still answers nothing. */
   #count(rumors: readonly Rumor[]): void {
-    for (const rumor of rumors) {
-      const entry = this.#rumors.get(rumor.node);
-      if (entry?.rumor !== rumor) continue;
-      entry.left -= 1;
-      if (entry.left === 0) this.#rumors.delete(rumor.node);
-    }
+    for (const rumor of rumors) this.#listOf(rumor).count(rumor);
   }
 
-  /** Some of several, at random. */
+  #listOf({ state }: Rumor): RumorList {
+    return state === "said" ? this.#said : this.#rumors;
+  }
+
   #some<Item>(items: readonly Item[], count: number): Item[] {
-    const left = [...items];
-    const some: Item[] = [];
-    while (some.length < count && left.length > 0) {
-      const at = Math.floor(this.#options.environment.random() * left.length);
-      some.push(left[at] as Item);
-      left[at] = left.at(-1) as Item;
-      left.pop();
+    return sample(items, count, () => this.#options.environment.random());
+  }
+}
+
+/** A rumor that is passed on: since when, and with how many more pings that are answered. */
+interface PassedOn {
+  readonly rumor: Rumor;
+  readonly sinceMs: number;
+  left: number;
+}
+
+/** Rumors that are passed on, the newest about each node, by turns if they are too many for a message. */
+class RumorList {
+  readonly #rumors = new Map<string, PassedOn>();
+
+  add(passedOn: PassedOn): void {
+    const { node } = passedOn.rumor;
+    this.#rumors.delete(node);
+    this.#rumors.set(node, passedOn);
+  }
+
+  /** The rumors of the next message, but none about its receiver. */
+  next(most: number, receiver: string, now: number): readonly Rumor[] {
+    const next: PassedOn[] = [];
+    for (const [node, passedOn] of this.#rumors) {
+      if (next.length >= most) break;
+      if (now - passedOn.sinceMs > TOLD_MS) this.#rumors.delete(node);
+      else if (node !== receiver) next.push(passedOn);
     }
-    return some;
+    if (next.length < this.#rumors.size) for (const passedOn of next) this.add(passedOn);
+    return next.map(({ rumor }) => rumor);
+  }
+
+  /** A rumor was told. */
+  count(rumor: Rumor): void {
+    const passedOn = this.#rumors.get(rumor.node);
+    if (passedOn?.rumor !== rumor) return;
+    passedOn.left -= 1;
+    if (passedOn.left === 0) this.#rumors.delete(rumor.node);
   }
 }

@@ -2,9 +2,11 @@ import { AgentError } from "../errors.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../ports/node-directory.ts";
 import type { Member, RouterHealth } from "../ports/router.ts";
-import type { Json } from "../protocol/json.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
 import { within } from "../shared/clock.ts";
 import { LruMap } from "../shared/lru-map.ts";
+import { sample } from "../shared/sample.ts";
+import { toSelfRumors } from "./gossip-messages.ts";
 import { Gossip } from "./gossip.ts";
 import {
   DOUBTED_HEARTBEAT_MS,
@@ -36,6 +38,9 @@ const TELL_MS = HEARTBEAT_MS;
 /** A table of nodes that owes an answer for so long is not reached, in milliseconds. */
 const OWED_MS = 600;
 
+/** How many nodes a node greets that uses gossip; they tell the others. */
+const MOST_GREETED = 10;
+
 /** The most nodes that are known to be gone. */
 const MOST_GONE = 10_000;
 
@@ -46,12 +51,6 @@ export function isGreeting(message: Json): boolean {
 
 function toGreeting(self: NodePresence): Json {
   return { hello: self as unknown as Json };
-}
-
-/** What a greeting says of its sender; `undefined` for that of a node of the version before, which says nothing. */
-function greeted(message: Json): NodePresence | undefined {
-  const { hello } = message as { readonly hello?: Partial<NodePresence> | true };
-  return typeof hello === "object" && hello.gossip !== undefined ? (hello as NodePresence) : undefined;
 }
 
 export interface HeartbeatOptions {
@@ -113,6 +112,7 @@ export class Heartbeat {
         state: "joining",
         agents: {},
         gossip: "able",
+        relays: true,
         ...(wakes && { wakes }),
         ...(deadAfterMs !== undefined && { deadAfterMs }),
       },
@@ -121,9 +121,9 @@ export class Heartbeat {
   }
 
   /**
-   * Joins the other nodes. Resolves when they are known, this node takes runs, and each living node has got a first message:
-   * so a node with another secret, or with the address of another node, fails at its start and not at a message of a run.
-   * Rejects also if this node stops before.
+   * Joins the other nodes. Resolves when they are known, this node takes runs, and each living node, or some of many, has got a
+   * first message: so a node with another secret, or with the address of another node, fails at its start and not at a message
+   * of a run. Rejects also if this node stops before.
    */
   async join(agents: NodePresence["agents"]): Promise<void> {
     this.#membership = { ...this.#membership, self: { ...this.self, agents } };
@@ -135,7 +135,7 @@ export class Heartbeat {
     if (this.#is("joining")) await this.#say("active");
     if (!this.#is("active")) throw stopping();
     this.#schedule();
-    await Promise.all(this.#livingOthers.map((member) => this.#greet(member)));
+    await Promise.all(this.#toGreet.map((member) => this.#greet(member)));
   }
 
   /** From now on the other nodes give this one no runs. */
@@ -157,9 +157,9 @@ export class Heartbeat {
 
   /** Another node has changed what it says about itself. */
   greeted(message: Json): void {
-    const presence = greeted(message);
-    if (presence === undefined || !usesGossip(this.#membership)) this.look();
-    else this.#learn({ type: "greeted", presence });
+    const rumors = toSelfRumors((message as JsonObject)["hello"]);
+    if (rumors.length === 0 || !usesGossip(this.#membership)) this.look();
+    else this.#learn({ type: "told", rumors });
   }
 
   /** Reads the table of nodes at once. */
@@ -182,7 +182,7 @@ export class Heartbeat {
   get members(): readonly Member[] {
     const { self, nodes } = this.#membership;
     const members: Member[] = [{ ...self, isSelf: true, isAlive: true, ageMs: 0 }];
-    for (const { presence, ageMs, isDead } of nodes.values())
+    for (const { presence, ageMs, isDead } of nodes.values)
       if (presence.node !== self.node) members.push({ ...presence, isSelf: false, isAlive: !isDead, ageMs });
     return members;
   }
@@ -249,8 +249,14 @@ export class Heartbeat {
     return this.#options.environment.monotonic();
   }
 
-  get #livingOthers(): readonly Member[] {
-    return this.members.filter(({ isSelf, isAlive }) => !isSelf && isAlive);
+  /** The nodes to which this one says itself that it has joined, drains or leaves. */
+  get #toGreet(): readonly Member[] {
+    const { transport, environment } = this.#options;
+    const others = this.members.filter(({ isSelf, isAlive }) => !isSelf && isAlive);
+    if (this.self.gossip !== "used") return others;
+    const isTold = ({ relays, url }: Member): boolean => relays === true && url !== transport.url;
+    const some = sample(others.filter(isTold), MOST_GREETED, () => environment.random());
+    return [...others.filter((member) => !isTold(member)), ...some];
   }
 
   #is(state: NodePresence["state"]): boolean {
@@ -412,12 +418,12 @@ export class Heartbeat {
     });
   }
 
-  /** Greets the other nodes. One that it does not reach reads the table of nodes later, or does not reach it either. */
+  /** Greets other nodes. One that is not reached reads the table of nodes later, or does not reach it either. */
   async #tellOthers(): Promise<void> {
     const { transport, environment } = this.#options;
     const limit = { environment, ms: TELL_MS };
     await Promise.allSettled(
-      this.#livingOthers.map(({ url }) => sendWithin(limit, transport, url, toGreeting(this.self))),
+      this.#toGreet.map(({ url }) => sendWithin(limit, transport, url, toGreeting(this.self))),
     );
   }
 

@@ -13,6 +13,12 @@ export const RARE_HEARTBEAT_MS = 5_000;
 /** How long a rare heartbeat is a lease at least, in milliseconds: one is missing and the next one is late. */
 const RARE_LEASE_MS = 12_500;
 
+/** The name of the newest heartbeat of a node whose row was not read, or is missing. */
+export const UNREAD = "";
+
+/** With more living nodes that have joined since the rows were read, the next rare heartbeat reads them again. */
+const MOST_UNREAD = 30;
+
 /** The time between two looks at the rows of the others without a reason, in milliseconds. */
 const LOOK_MS = 60_000;
 
@@ -61,7 +67,7 @@ export interface Membership {
   /** What this node says about itself. */
   readonly self: NodePresence;
   /** The nodes of the table, and this one. */
-  readonly nodes: ReadonlyMap<string, KnownNode>;
+  readonly nodes: NodeMap;
   /** When the newest answered heartbeat was sent, and when its answer arrived. */
   readonly sentMs: number;
   readonly readMs: number;
@@ -113,6 +119,91 @@ export interface KnownNode {
   /** The newest incarnation that this node has heard of. */
   readonly incarnation: number;
   readonly suspicion: Suspicion | undefined;
+}
+
+/**
+ * What a node knows of all nodes at one moment, by their ids. A map never changes. One that differs in a node costs the copy of
+ * a list of references, because among a thousand nodes something changes many times a second.
+ */
+export class NodeMap {
+  static readonly empty: NodeMap = NodeMap.of([]);
+
+  /** In the order in which they became known. */
+  readonly values: readonly KnownNode[];
+  /** Those with a suspicion, dead or not. */
+  readonly doubted: readonly KnownNode[];
+  /** The place of each node in `values`. Later maps share it, and may have added nodes to it. */
+  readonly #places: Map<string, number>;
+  #peers: readonly KnownNode[] | undefined;
+
+  private constructor(
+    values: readonly KnownNode[],
+    doubted: readonly KnownNode[],
+    places: Map<string, number>,
+  ) {
+    this.values = values;
+    this.doubted = doubted;
+    this.#places = places;
+  }
+
+  /** A map of nodes with different ids. */
+  static of(values: readonly KnownNode[]): NodeMap {
+    const places = new Map(values.map(({ presence }, place) => [presence.node, place]));
+    return new NodeMap(values, values.filter(hasSuspicion), places);
+  }
+
+  get size(): number {
+    return this.values.length;
+  }
+
+  get(node: string): KnownNode | undefined {
+    return this.values[this.#places.get(node) ?? -1];
+  }
+
+  has(node: string): boolean {
+    return this.get(node) !== undefined;
+  }
+
+  /** A map with this in place of what was known of the same node. */
+  with(known: KnownNode): NodeMap {
+    const { node } = known.presence;
+    const before = this.get(node);
+    if (before === undefined && this.#places.size > this.size) return NodeMap.of([...this.values, known]);
+    const values = this.values.slice();
+    const place = this.#places.get(node) ?? values.length;
+    values[place] = known;
+    this.#places.set(node, place);
+    const isSame = before?.suspicion === undefined && known.suspicion === undefined;
+    const others = this.doubted.filter(({ presence }) => presence.node !== node);
+    const doubted = isSame ? this.doubted : hasSuspicion(known) ? [...others, known] : others;
+    return new NodeMap(values, doubted, this.#places);
+  }
+
+  /** The nodes that live and can be pinged, without one. */
+  peersOf(self: string): readonly KnownNode[] {
+    this.#peers ??= this.values.filter(
+      ({ presence, isDead }) => presence.node !== self && !isDead && presence.gossip !== undefined,
+    );
+    return this.#peers;
+  }
+
+  /** The nodes that are not the same objects as in an earlier map. */
+  changesSince(before: NodeMap): readonly NodeChange[] {
+    const changes: NodeChange[] = [];
+    for (const [place, after] of this.values.entries()) {
+      const same = before.values[place];
+      const was = same?.presence.node === after.presence.node ? same : before.get(after.presence.node);
+      if (was !== after) changes.push({ was, is: after });
+    }
+    for (const was of before.values) if (!this.has(was.presence.node)) changes.push({ was, is: undefined });
+    return changes;
+  }
+}
+
+/** A node in two maps. */
+export interface NodeChange {
+  readonly was: KnownNode | undefined;
+  readonly is: KnownNode | undefined;
 }
 
 /**
@@ -177,9 +268,8 @@ export function usesGossip(membership: Membership): boolean {
  */
 export function isDoubted({ self, nodes, doubtedMs }: Membership, now: number): boolean {
   if (now - doubtedMs <= 2 * leaseMsOf(self)) return true;
-  let suspects = 0;
-  for (const known of nodes.values()) if (!known.isDead && isSuspected(known, now)) suspects += 1;
-  return suspects > SPLIT_SHARE * nodes.size;
+  const suspects = nodes.doubted.filter((known) => !known.isDead && isSuspected(known, now));
+  return suspects.length > SPLIT_SHARE * nodes.size;
 }
 
 /** Whether this node doubts that another one lives, or that others reach it. Then the table of nodes decides, as without gossip. */
@@ -189,25 +279,26 @@ export function isInDoubt(membership: Membership, now: number): boolean {
 
 /** Whether this node has not reached another one, which may still live. */
 export function doubtsOthers({ nodes }: Membership): boolean {
-  for (const { suspicion, isDead } of nodes.values()) if (suspicion?.isOwn === true && !isDead) return true;
-  return false;
+  return nodes.doubted.some(({ suspicion, isDead }) => suspicion?.isOwn === true && !isDead);
 }
 
 /**
  * The longest time between two looks at the rows of the others, in milliseconds. Others tell what has changed, except that one of them
- * uses gossip from now on.
+ * uses gossip from now on. When many have joined lately, not all of what they said may have arrived.
  */
 export function lookMs({ self, nodes }: Membership): number {
-  for (const { presence, isDead } of nodes.values())
-    if (!isDead && !isRare(presence) && presence.node !== self.node) return RARE_HEARTBEAT_MS;
-  return LOOK_MS;
+  let unread = 0;
+  for (const { presence, isDead, heartbeat } of nodes.values) {
+    if (isDead || presence.node === self.node) continue;
+    if (!isRare(presence)) return RARE_HEARTBEAT_MS;
+    if (heartbeat === UNREAD) unread += 1;
+  }
+  return unread > MOST_UNREAD ? RARE_HEARTBEAT_MS : LOOK_MS;
 }
 
 /** The other nodes that can be pinged. */
 export function peersOf({ self, nodes }: Membership): readonly KnownNode[] {
-  return [...nodes.values()].filter(
-    ({ presence, isDead }) => presence.node !== self.node && !isDead && presence.gossip !== undefined,
-  );
+  return nodes.peersOf(self.node);
 }
 
 /** Whether a node writes a heartbeat only now and then. */
@@ -222,7 +313,7 @@ export function isSuspected({ suspicion }: KnownNode, now: number): boolean {
 
 /** A membership that knows this of a node. */
 export function withNode(membership: Membership, known: KnownNode): Membership {
-  return { ...membership, nodes: new Map(membership.nodes).set(known.presence.node, known) };
+  return { ...membership, nodes: membership.nodes.with(known) };
 }
 
 /** A membership from which nothing follows. */
@@ -233,4 +324,8 @@ export function still(membership: Membership): MembershipStep {
 /** What the table of nodes says of this node. */
 function ownRow({ self, nodes }: Membership): Pick<NodePresence, "gossip"> {
   return nodes.get(self.node)?.presence ?? {};
+}
+
+function hasSuspicion({ suspicion }: KnownNode): boolean {
+  return suspicion !== undefined;
 }

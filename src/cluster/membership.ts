@@ -1,6 +1,7 @@
 import type { NodePresence, NodeRow } from "../ports/node-directory.ts";
 import type { Rumor } from "./gossip-messages.ts";
 import {
+  NodeMap,
   isRare,
   isSuspected,
   leaseMsOf,
@@ -10,8 +11,15 @@ import {
   still,
   usesGossip,
 } from "./known-nodes.ts";
-import type { KnownNode, Liveness, Membership, MembershipAction, MembershipStep } from "./known-nodes.ts";
-import { greet, readRows, renew } from "./node-rows.ts";
+import type {
+  KnownNode,
+  Liveness,
+  Membership,
+  MembershipAction,
+  MembershipStep,
+  NodeChange,
+} from "./known-nodes.ts";
+import { readRows, renew } from "./node-rows.ts";
 import { hearRumors, lose, probe, regain, takeAnswer, tick, toDeath, touch } from "./suspicion.ts";
 import type { Acknowledged, Probed } from "./suspicion.ts";
 
@@ -26,15 +34,14 @@ const OTHER_AWAY_MS = 120_000;
 
 /**
  * What a membership learns: that the table of nodes has answered the heartbeat that was sent at `sentMs`, with rows or without, that
- * it has not, what this node says about itself from now on, what another one says about itself, that a node has answered the ping of
- * `sentMs`, whether one was reached at last, what nodes tell about each other, or that this node runs.
+ * it has not, what this node says about itself from now on, that a node has answered the ping of `sentMs`, whether one was reached
+ * at last, what nodes tell about themselves and each other, or that this node runs.
  */
 export type MembershipFact =
   | { readonly type: "answered"; readonly rows: readonly NodeRow[]; readonly sentMs: number }
   | { readonly type: "renewed"; readonly sentMs: number }
   | { readonly type: "failed" }
   | { readonly type: "said"; readonly self: NodePresence }
-  | { readonly type: "greeted"; readonly presence: NodePresence }
   | Acknowledged
   | Probed
   | { readonly type: "told"; readonly rumors: readonly Rumor[] }
@@ -44,7 +51,7 @@ export type MembershipFact =
 export function initialMembership(self: NodePresence, gossipAbove: number = Infinity): Membership {
   return {
     self,
-    nodes: new Map(),
+    nodes: NodeMap.empty,
     sentMs: -Infinity,
     readMs: -Infinity,
     steadySinceMs: undefined,
@@ -64,8 +71,11 @@ export function transition(before: Membership, fact: MembershipFact, now: number
   switch (fact.type) {
     case "failed":
       return lose(before);
-    case "said":
-      return judge(before, still({ ...before, self: fact.self }), now);
+    case "said": {
+      const { self } = fact;
+      const rumor = { state: "said", node: self.node, presence: self } as const;
+      return judge(before, { membership: { ...before, self }, actions: [{ type: "tell", rumor }] }, now);
+    }
     case "answered": {
       const running = usesGossip(before) ? tick(before, now) : before;
       const read = touch(running, readRows(running, fact, now), fact.sentMs, now);
@@ -75,18 +85,14 @@ export function transition(before: Membership, fact: MembershipFact, now: number
       const running = tick(before, now);
       return regain(before, touch(running, renew(running, fact.sentMs, now), fact.sentMs, now));
     }
-    case "greeted": {
-      const greeted = greet(before, fact.presence, now);
-      return greeted.membership === before ? greeted : judge(before, greeted, now);
-    }
     case "acknowledged":
       return takeAnswer(before, fact, now);
     case "probed":
       return probe(before, fact, now);
     case "told": {
-      const { step, changesLife } = hearRumors(before, fact.rumors, now);
+      const { step, changesNodes } = hearRumors(before, fact.rumors, now);
       // Else nothing that decides a judgement has changed since the newest answer of the table of nodes.
-      return changesLife ? judge(before, step, now) : step;
+      return changesNodes ? judge(before, step, now) : step;
     }
     case "ticked":
       return still(tick(before, now));
@@ -123,18 +129,21 @@ function judge(
 ): MembershipStep {
   const isSteady = membershipView(read, now) === "steady";
   const canDoubt = reachesHalf(read);
-  const nodes = new Map<string, KnownNode>();
+  let { nodes } = read;
   const all: MembershipAction[] = [];
-  for (const [node, known] of read.nodes) {
+  for (const known of read.nodes.values) {
     const isGone = known.presence.state === "left" || isOver(known, read, { isSteady, canDoubt });
-    const isDead = node !== read.self.node && isGone;
-    nodes.set(node, isDead === known.isDead ? known : { ...known, isDead });
+    const isDead = known.presence.node !== read.self.node && isGone;
+    if (isDead !== known.isDead) nodes = nodes.with({ ...known, isDead });
     if (isDead && !known.isDead && isRare(known.presence)) all.push({ type: "tell", rumor: toDeath(known) });
   }
   const membership = { ...read, nodes, self: { ...read.self, ...wayOf({ ...read, nodes }) } };
-  for (const [node, { isDead }] of before.nodes)
-    if (!isDead && nodes.get(node)?.isDead !== false) all.push({ type: "dead", node });
-  if (!haveSameOwners(membership, before)) all.push({ type: "changed" });
+  const changes = nodes.changesSince(before.nodes);
+  for (const { was, is } of changes)
+    if (was?.isDead === false && is?.isDead !== false) all.push({ type: "dead", node: was.presence.node });
+  const others = changes.filter(({ was, is }) => (was ?? is)?.presence.node !== read.self.node);
+  if (membership.self.state !== before.self.state || others.some(hasOtherOwner))
+    all.push({ type: "changed" });
   all.push(...actions);
   if (membership.self.gossip !== read.self.gossip) all.push({ type: "beat" });
   return { membership, actions: all };
@@ -163,34 +172,28 @@ function isOver(
  * rare heartbeats.
  */
 function reachesHalf(membership: Membership): boolean {
-  const peers = peersOf(membership);
-  return 2 * peers.filter(({ suspicion }) => suspicion?.isOwn === true).length <= peers.length;
+  const doubted = membership.nodes.doubted.filter(
+    ({ suspicion, isDead }) => suspicion?.isOwn === true && !isDead,
+  );
+  return 2 * doubted.length <= peersOf(membership).length;
 }
 
 /** Whether this node is to use gossip: all living nodes can, and they are many. */
 function wayOf({ self, nodes, gossipAbove }: Membership): Pick<NodePresence, "gossip"> {
   if (self.gossip === undefined) return {};
-  const living = [...nodes.values()].filter(({ presence, isDead }) => presence.node !== self.node && !isDead);
+  const living = nodes.values.filter(({ presence, isDead }) => presence.node !== self.node && !isDead);
   const canAll = living.every(({ presence }) => presence.gossip !== undefined);
   return { gossip: canAll && living.length + 1 > gossipAbove ? "used" : "able" };
 }
 
-/** Whether the facts are the same that decide which node gets a run: the nodes that are not dead, and whether they take runs. */
-function haveSameOwners(after: Membership, before: Membership): boolean {
-  if (after.self.state !== before.self.state) return false;
-  return containsOwners(after, before) && containsOwners(before, after);
+/** Whether a change decides which node gets a run: another one is dead or not, or takes runs or not. */
+function hasOtherOwner({ was, is }: NodeChange): boolean {
+  return ownerState(was) !== ownerState(is);
 }
 
-/** Whether each owner of the second membership is one of the first, in the same state. */
-function containsOwners({ nodes }: Membership, { self, nodes: others }: Membership): boolean {
-  for (const [node, known] of others) {
-    if (node === self.node || !isOwner(known)) continue;
-    const one = nodes.get(node);
-    if (one === undefined || !isOwner(one) || one.presence.state !== known.presence.state) return false;
-  }
-  return true;
-}
-
-function isOwner({ presence, isDead }: KnownNode): boolean {
-  return !isDead && presence.state !== "joining";
+/** The state of a node that may own runs. */
+function ownerState(known: KnownNode | undefined): NodePresence["state"] | undefined {
+  return known === undefined || known.isDead || known.presence.state === "joining"
+    ? undefined
+    : known.presence.state;
 }

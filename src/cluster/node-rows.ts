@@ -1,28 +1,27 @@
-import type { ForgottenRow, NodePresence, NodeRow } from "../ports/node-directory.ts";
+import type { ForgottenRow, NodeRow } from "../ports/node-directory.ts";
+import { STATES } from "./gossip-messages.ts";
+import type { SelfRumor } from "./gossip-messages.ts";
 import {
+  NodeMap,
   RARE_HEARTBEAT_MS,
+  UNREAD,
   isRare,
   lateMsOf,
   leaseMsOf,
   rareLeaseMsOf,
   rowLeaseMsOf,
-  still,
   usesGossip,
-  withNode,
 } from "./known-nodes.ts";
-import type { KnownNode, Membership, MembershipStep, Suspicion } from "./known-nodes.ts";
+import type { KnownNode, Membership, Suspicion } from "./known-nodes.ts";
 
 /** How long the row of a dead node is kept, in the table of nodes and here, in milliseconds. */
 const KEPT_MS = 3_600_000;
 
-/** The name of the newest heartbeat of a node whose row is missing. */
-const MISSING = "";
-
 /** The rows that the table of nodes need not keep: this node has known for an hour, by its own clock, that their nodes are dead. */
 export function forgettable({ nodes }: Membership, now: number): readonly ForgottenRow[] {
-  return [...nodes]
-    .filter(([, { isDead, heartbeat, seenMs }]) => isDead && heartbeat !== MISSING && now - seenMs >= KEPT_MS)
-    .map(([node, { heartbeat }]) => ({ node, heartbeat }));
+  return nodes.values
+    .filter(({ isDead, heartbeat, seenMs }) => isDead && heartbeat !== UNREAD && now - seenMs >= KEPT_MS)
+    .map(({ presence: { node }, heartbeat }) => ({ node, heartbeat }));
 }
 
 /** Takes the rows of an answer. */
@@ -31,18 +30,18 @@ export function readRows(
   { rows, sentMs }: { readonly rows: readonly NodeRow[]; readonly sentMs: number },
   now: number,
 ): Membership {
-  const nodes = new Map<string, KnownNode>();
-  for (const row of rows) nodes.set(row.node, toKnown(row, before, sentMs, now));
+  const nodes = new Map(rows.map((row) => [row.node, toKnown(row, before, sentMs, now)]));
   // A row can be missing although its node lives: the engine has lost it in a crash. A living node writes its row again; until
   // then this node cannot know when it last did.
   const elapsedMs = Math.max(0, sentMs - before.readMs);
-  for (const [node, known] of before.nodes) {
+  for (const known of before.nodes.values) {
+    const { node } = known.presence;
     const ageMs = known.ageMs + elapsedMs;
     if (nodes.has(node) || ageMs >= KEPT_MS) continue;
-    const seenMs = known.isDead || known.heartbeat === MISSING ? known.seenMs : now;
-    nodes.set(node, { ...known, heartbeat: MISSING, seenMs, ageMs });
+    const seenMs = known.isDead || known.heartbeat === UNREAD ? known.seenMs : now;
+    nodes.set(node, { ...known, heartbeat: UNREAD, seenMs, ageMs });
   }
-  return { ...renew(before, sentMs, now), nodes, sentMs, readMs: now };
+  return { ...renew(before, sentMs, now), nodes: NodeMap.of([...nodes.values()]), sentMs, readMs: now };
 }
 
 /** A heartbeat was answered. Whether in time decides whether this node may judge others. */
@@ -59,31 +58,28 @@ export function renew(before: Membership, sentMs: number, now: number): Membersh
   };
 }
 
-/** What another node has said of itself. It says nothing else after something later. */
-export function greet(before: Membership, presence: NodePresence, now: number): MembershipStep {
-  const { node } = presence;
-  const known = before.nodes.get(node);
-  const isLater = known && STATES.indexOf(known.presence.state) >= STATES.indexOf(presence.state);
-  if (node === before.self.node || isLater === true) return still(before);
+/** What is known of a node after what it has said about itself: the same object if that is no news. */
+export function hearSelfRumor(
+  known: KnownNode | undefined,
+  { presence }: SelfRumor,
+  { sentMs }: Membership,
+  now: number,
+): KnownNode {
+  const isOlder = known && STATES.indexOf(known.presence.state) >= STATES.indexOf(presence.state);
+  if (isOlder === true) return known;
   const unread = {
-    heartbeat: MISSING,
+    heartbeat: UNREAD,
     seenMs: now,
     heartbeats: 0,
-    sentAfterMs: before.sentMs,
+    sentAfterMs: sentMs,
     ageMs: 0,
     lapsedMs: -Infinity,
     isDead: false,
     incarnation: 0,
     suspicion: undefined,
   };
-  return {
-    membership: withNode(before, { ...(known ?? unread), presence }),
-    // One that has not heard of it reads its row.
-    actions: known === undefined ? [{ type: "tell", rumor: { state: "alive", node, incarnation: 0 } }] : [],
-  };
+  return { ...(known ?? unread), presence };
 }
-
-const STATES: readonly NodePresence["state"][] = ["joining", "active", "draining", "left"];
 
 /**
  * Takes a row. Its age comes from the engine's clock, and an administrator or NTP may set that clock. So the age is corrected

@@ -1,4 +1,4 @@
-import type { Rumor } from "./gossip-messages.ts";
+import type { LifeRumor, Rumor } from "./gossip-messages.ts";
 import {
   doubtsOthers,
   isDoubted,
@@ -12,6 +12,7 @@ import {
   withNode,
 } from "./known-nodes.ts";
 import type { KnownNode, Membership, MembershipAction, MembershipStep } from "./known-nodes.ts";
+import { hearSelfRumor } from "./node-rows.ts";
 
 /** A heartbeat or a ping that was sent at `sentMs` was answered. The lease of this node may have run out before. */
 export function touch(before: Membership, read: Membership, sentMs: number, now: number): MembershipStep {
@@ -85,12 +86,10 @@ function trust(before: Membership, node: string, sentMs: number, now: number): M
 /** Lets this node doubt from now on those that it doubts. */
 function restart(before: Membership, now: number): Membership {
   const { reached, missed } = before;
-  const nodes = new Map(before.nodes);
-  for (const [node, known] of nodes)
-    if (known.suspicion?.isOwn === true) {
-      const suspicion = { sinceMs: now, isOwn: true, readMs: undefined, reached, missed };
-      nodes.set(node, { ...known, suspicion });
-    }
+  const suspicion = { sinceMs: now, isOwn: true, readMs: undefined, reached, missed };
+  let { nodes } = before;
+  for (const known of nodes.doubted)
+    if (known.suspicion?.isOwn === true) nodes = nodes.with({ ...known, suspicion });
   return { ...before, nodes };
 }
 
@@ -122,27 +121,38 @@ export function probe(before: Membership, { node, sentMs, isReached }: Probed, n
 /** Notices whether this node stood still. Then the others may have stood still with it. */
 export function tick(before: Membership, now: number): Membership {
   if (now - before.tickedMs <= lateMsOf(before.self)) return { ...before, tickedMs: now };
-  const nodes = new Map(before.nodes);
-  for (const [node, known] of nodes) if (known.suspicion) nodes.set(node, { ...known, suspicion: undefined });
+  let { nodes } = before;
+  for (const known of nodes.doubted) nodes = nodes.with({ ...known, suspicion: undefined });
   const steadySinceMs = before.steadySinceMs === undefined ? undefined : now;
   return { ...before, tickedMs: now, nodes, steadySinceMs };
 }
 
 /**
  * Takes what other nodes tell. What is new here is passed on. While this node stood still, a death may have become old: the dead may be
- * back. So it is only a suspicion then. `changesLife`: one is dead, or lives, that did not before.
+ * back. So it is only a suspicion then. `changesNodes`: one has said something new about itself, is dead, or lives again.
  */
 export function hearRumors(
   before: Membership,
   rumors: readonly Rumor[],
   now: number,
-): { readonly step: MembershipStep; readonly changesLife: boolean } {
+): { readonly step: MembershipStep; readonly changesNodes: boolean } {
   const stoodStill =
     now - before.tickedMs > lateMsOf(before.self) || membershipView(before, now) !== "steady";
   let after = before;
-  let changesLife = false;
+  let changesNodes = false;
   const actions: MembershipAction[] = [];
+  // First, so that the others are about nodes that are known.
+  for (const rumor of rumors) {
+    if (rumor.state !== "said" || rumor.node === before.self.node) continue;
+    const known = after.nodes.get(rumor.node);
+    const heard = hearSelfRumor(known, rumor, before, now);
+    if (heard === known) continue;
+    changesNodes = true;
+    after = withNode(after, heard);
+    actions.push({ type: "tell", rumor });
+  }
   for (const told of rumors) {
+    if (told.state === "said") continue;
     if (told.node === before.self.node) {
       const denial = deny(after, told, now);
       after = denial.membership;
@@ -150,7 +160,8 @@ export function hearRumors(
       continue;
     }
     const { node, incarnation } = told;
-    const rumor: Rumor = told.state === "dead" && stoodStill ? { state: "suspect", node, incarnation } : told;
+    const rumor: LifeRumor =
+      told.state === "dead" && stoodStill ? { state: "suspect", node, incarnation } : told;
     const known = after.nodes.get(node);
     if (known === undefined) {
       if (rumor.state === "alive" || rumor.state === "back") actions.push({ type: "beat" });
@@ -158,16 +169,16 @@ export function hearRumors(
     }
     const heard = hear(known, rumor, now);
     if (heard === known) continue;
-    changesLife ||= heard.isDead !== known.isDead;
+    changesNodes ||= heard.isDead !== known.isDead;
     after = withNode(after, heard);
     if (known.suspicion?.isOwn === true && rumor.state === "alive") after = restart(after, now);
     actions.push({ type: "tell", rumor });
   }
-  return { step: { membership: after, actions }, changesLife };
+  return { step: { membership: after, actions }, changesNodes };
 }
 
 /** What this node knows of another one after a rumor: the same object if it is no news. */
-function hear(known: KnownNode, rumor: Rumor, now: number): KnownNode {
+function hear(known: KnownNode, rumor: LifeRumor, now: number): KnownNode {
   const { incarnation } = rumor;
   switch (rumor.state) {
     case "alive":
@@ -195,7 +206,7 @@ function hear(known: KnownNode, rumor: Rumor, now: number): KnownNode {
 }
 
 /** Tells that this node lives, if it reaches the table of nodes. */
-function deny(known: Membership, { state, incarnation: heard }: Rumor, now: number): MembershipStep {
+function deny(known: Membership, { state, incarnation: heard }: LifeRumor, now: number): MembershipStep {
   if (state === "alive" || state === "back") return still(known);
   const before = { ...known, doubtedMs: now };
   if (before.steadySinceMs === undefined) return still(before);
@@ -213,7 +224,7 @@ function deny(known: Membership, { state, incarnation: heard }: Rumor, now: numb
 }
 
 /** What a node is to be told about itself first. */
-export function rumorAbout({ nodes }: Membership, node: string, now: number): Rumor | undefined {
+export function rumorAbout({ nodes }: Membership, node: string, now: number): LifeRumor | undefined {
   const known = nodes.get(node);
   if (known?.isDead === true) return toDeath(known);
   if (known === undefined || !isSuspected(known, now)) return undefined;
@@ -221,6 +232,6 @@ export function rumorAbout({ nodes }: Membership, node: string, now: number): Ru
 }
 
 /** The rumor that a node is dead. */
-export function toDeath({ presence: { node }, incarnation, heartbeat }: KnownNode): Rumor {
+export function toDeath({ presence: { node }, incarnation, heartbeat }: KnownNode): LifeRumor {
   return { state: "dead", node, incarnation, heartbeat };
 }

@@ -18,6 +18,10 @@ const ANSWER_MS = 1_000;
 /** The pause before a node is told again what is followed here. */
 const RETRY = { firstMs: 100, mostMs: 5_000 };
 
+/** How many nodes that have joined are told at once what is followed here, and the time until as many more are, in milliseconds. */
+const TOLD_AT_ONCE = 30;
+const NEXT_TOLD_MS = 300;
+
 /** The most runs that are told by name. Where more are followed, each change is told. */
 const MOST_NAMED = 5_000;
 
@@ -125,12 +129,18 @@ export class WakeExchange implements WakeCarrier {
       hasDied = true;
     }
     if (hasDied) this.#options.wakes.look();
-    for (const { node, url } of living.values()) {
-      if (this.#peers.has(node)) continue;
+    const joined = [...living.values()].filter(({ node }) => !this.#peers.has(node));
+    for (const [place, { node, url }] of joined.entries()) {
       const peer = newPeer(node, url);
       this.#peers.set(node, peer);
       this.#unknown += 1;
-      void this.#tellFollows(peer);
+      if (place < TOLD_AT_ONCE) void this.#tellFollows(peer);
+      // Most of so many have told this node until then, and were told with that, because they hear of it one after the other.
+      else
+        peer.stopTimer = this.#options.environment.timer(
+          Math.floor(place / TOLD_AT_ONCE) * NEXT_TOLD_MS,
+          () => void this.#tellFollows(peer),
+        );
     }
   }
 
@@ -207,7 +217,8 @@ export class WakeExchange implements WakeCarrier {
   #gather(): void {
     this.#stopGathering ??= this.#options.environment.timer(GATHER_MS, () => {
       this.#stopGathering = undefined;
-      for (const peer of this.#peers.values()) void this.#tellFollows(peer);
+      // One that has to be told everything has its turn later.
+      for (const peer of this.#peers.values()) if (peer.told !== undefined) void this.#tellFollows(peer);
     });
   }
 

@@ -38,6 +38,11 @@ export interface NodePresence {
    * whether it lives. Absent for a node that knows heartbeats alone.
    */
   readonly gossip?: "able" | "used";
+  /**
+   * Whether it passes on what other nodes say about themselves. Where all do, a node that joins or leaves tells only some. Absent
+   * for a node of a version before.
+   */
+  readonly relays?: boolean;
   /** How long after its newest sign of life others may judge it dead, in milliseconds. Absent for 1.5 s. */
   readonly deadAfterMs?: number;
 }

@@ -1,10 +1,11 @@
-import { Heartbeat } from "../../src/cluster/heartbeat.ts";
+import { isGossipMessage } from "../../src/cluster/gossip-messages.ts";
+import { Heartbeat, isGreeting } from "../../src/cluster/heartbeat.ts";
 import { LEASE_MS } from "../../src/cluster/known-nodes.ts";
 import type { Liveness } from "../../src/cluster/known-nodes.ts";
 import type { Transport } from "../../src/cluster/transport.ts";
 import type { Environment } from "../../src/ports/environment.ts";
 import type { NodeDirectory, NodePresence } from "../../src/ports/node-directory.ts";
-import type { Json } from "../../src/protocol/json.ts";
+import type { Json, JsonObject } from "../../src/protocol/json.ts";
 import { memoryLog } from "../../src/storage/memory/log.ts";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import type { Random } from "../../src/testing/event-log/random.ts";
@@ -22,7 +23,15 @@ export interface GossipWorldOptions {
   readonly losesGreetings?: boolean;
   /** The lease of each node. Default 1,500. */
   readonly deadAfterMs?: number;
+  /** How long after a change of its nodes a node is asked whom it judges dead: so among many it is asked less often. Default 0. */
+  readonly judgedAfterMs?: number;
 }
+
+/**
+ * The version of a node: this one, the one before it, which does not pass on what others say about themselves, or one that knows
+ * heartbeats alone.
+ */
+export type Version = "this" | "before" | "heartbeats";
 
 /** A judgement of a node about another one. */
 export interface Judgement {
@@ -49,6 +58,8 @@ export interface GossipNode {
   isIdle: boolean;
   /** Its messages reach only the nodes of its own part of the network. */
   part: number;
+  /** How many messages it has sent. */
+  sent: number;
   /** Whether what it sends, or what others send to it, gets lost. */
   isMute: boolean;
   isDeaf: boolean;
@@ -68,8 +79,10 @@ export class GossipWorld {
   heartbeats = 0;
   /** How many rows it has read for them. */
   rows = 0;
-  /** How many messages the nodes have sent. */
+  /** How many messages the nodes have sent, and how many bytes they and their answers have, while these are counted. */
   messages = 0;
+  bytes = 0;
+  countsBytes = false;
   /** How much longer a message needs, and its answer. */
   delayMs = 0;
 
@@ -80,9 +93,17 @@ export class GossipWorld {
     throttledPercent = 0,
     losesGreetings = false,
     deadAfterMs = LEASE_MS,
+    judgedAfterMs = 0,
   }: GossipWorldOptions = {}) {
     this.#random = createRandom(seed);
-    this.#options = { gossipAbove, lossPercent, throttledPercent, losesGreetings, deadAfterMs };
+    this.#options = {
+      gossipAbove,
+      lossPercent,
+      throttledPercent,
+      losesGreetings,
+      deadAfterMs,
+      judgedAfterMs,
+    };
     const directory = memoryLog({ now: () => this.nowMs })
       .openNode("any")
       .nodes?.();
@@ -90,17 +111,24 @@ export class GossipWorld {
     this.#directory = directory;
   }
 
-  /** Starts nodes; resolves when they have joined. `isFormer`: they are of the version that knows heartbeats alone. */
-  async start(count: number, { isFormer = false } = {}): Promise<readonly GossipNode[]> {
-    const started = Array.from({ length: count }, () => this.#create(isFormer));
+  /** Starts nodes of a version; resolves when they have joined. */
+  async start(count: number, version: Version = "this"): Promise<readonly GossipNode[]> {
     let joined = 0;
-    for (const { heartbeat } of started)
-      void heartbeat.join({}).then(() => {
+    const started = Array.from({ length: count }, () =>
+      this.launch(version, () => {
         joined += 1;
-      });
+      }),
+    );
     for (let seconds = 0; joined < count && seconds < 60; seconds += 1) await this.pass(1_000);
     if (joined < count) throw new Error(`only ${joined} of ${count} nodes have joined`);
     return started;
+  }
+
+  /** Starts a node. */
+  launch(version: Version = "this", joined = (): void => {}): GossipNode {
+    const node = this.#create(version);
+    void node.heartbeat.join({}).then(joined);
+    return node;
   }
 
   kill(node: GossipNode): void {
@@ -138,12 +166,12 @@ export class GossipWorld {
     return this.living.every((other) => other === node || other.heartbeat.livenessOf(node.id) === "dead");
   }
 
-  #create(isFormer: boolean): GossipNode {
+  #create(version: Version): GossipNode {
     const id = `node-${this.nodes.length + 1}`;
     const url = `http://${id}`;
     /** When this node has judged another one dead. */
     const dead = new Set<string>();
-    const changed = (): void => {
+    const judge = (): void => {
       for (const { node: judged, isAlive } of heartbeat.members) {
         if (isAlive) dead.delete(judged);
         else if (!dead.has(judged)) {
@@ -154,6 +182,18 @@ export class GossipWorld {
         }
       }
     };
+    let isAsked = false;
+    const changed = (): void => {
+      const { judgedAfterMs } = this.#options;
+      if (judgedAfterMs === 0) judge();
+      else if (!isAsked) {
+        isAsked = true;
+        this.#in(judgedAfterMs, undefined, () => {
+          isAsked = false;
+          judge();
+        });
+      }
+    };
     let wholeMs = 0;
     const heartbeat: Heartbeat = new Heartbeat({
       node: id,
@@ -161,16 +201,17 @@ export class GossipWorld {
       gossipAbove: this.#options.gossipAbove,
       deadAfterMs: this.#options.deadAfterMs,
       environment: this.#environment(() => node),
-      transport: this.#transport(() => node, url, isFormer),
+      transport: this.#transport(() => node, url, version),
       directory: {
         heartbeat: (self, forgotten) => {
           this.rows += this.nodes.length;
-          return this.#store(node, () =>
-            this.#directory.heartbeat(isFormer ? formerRow(self) : self, forgotten),
-          );
+          return this.#store(node, async () => {
+            const rows = await this.#directory.heartbeat(rowOf(self, version), forgotten);
+            return version === "before" ? rows.map(({ relays: _relays, ...row }) => row) : rows;
+          });
         },
-        ...(!isFormer && {
-          renew: (self) => this.#store(node, async () => this.#directory.renew?.(self)),
+        ...(version !== "heartbeats" && {
+          renew: (self) => this.#store(node, async () => this.#directory.renew?.(rowOf(self, version))),
         }),
         owedMs: () => {
           if (!node.isCut || node.isIdle) wholeMs = this.nowMs;
@@ -190,6 +231,7 @@ export class GossipWorld {
       isCut: false,
       isIdle: false,
       part: 0,
+      sent: 0,
       isMute: false,
       isDeaf: false,
     };
@@ -197,9 +239,9 @@ export class GossipWorld {
     this.#receivers.set(url, {
       node,
       receive: async (message) => {
-        if (typeof message === "object" && message !== null && "gossip" in message)
-          return heartbeat.receive(message);
-        heartbeat.greeted(message);
+        if (isGossipMessage(message))
+          return understood(await heartbeat.receive(understood(message, version)), version);
+        heartbeat.greeted(version === "before" ? greetingOf(message, version) : message);
         return null;
       },
     });
@@ -248,14 +290,15 @@ export class GossipWorld {
     return Math.max(0, 10 * this.#options.throttledPercent - atMs);
   }
 
-  #transport(sender: () => GossipNode, url: string, isFormer: boolean): Transport {
+  #transport(sender: () => GossipNode, url: string, version: Version): Transport {
     return {
       url,
       listen: async () => async () => {},
       send: (to, message, signal) =>
         new Promise((resolve, reject) => {
-          this.messages += 1;
           const from = sender();
+          this.messages += 1;
+          from.sent += 1;
           signal.addEventListener("abort", () => reject(new Error("aborted")));
           const target = this.#receivers.get(to);
           const isLost = (sender: GossipNode, receiver: GossipNode): boolean =>
@@ -263,18 +306,24 @@ export class GossipWorld {
             receiver.isDeaf ||
             sender.part !== receiver.part ||
             this.#chance(this.#options.lossPercent);
-          const isGreeting = typeof message === "object" && message !== null && "hello" in message;
-          const sent: Json = isGreeting && isFormer ? { hello: true } : message;
+          const sent = isGreeting(message) ? greetingOf(message, version) : understood(message, version);
+          this.#countBytes(sent);
           if (target === undefined || isLost(from, target.node)) return;
-          if (isGreeting && this.#options.losesGreetings) return;
+          if (isGreeting(message) && this.#options.losesGreetings) return;
           this.#in(this.delayMs + this.#between(1, 5), target.node, () => {
             void target.receive(sent).then((answer) => {
-              if (!isLost(target.node, from))
-                this.#in(this.delayMs + this.#between(1, 5), from, () => resolve(answer));
+              this.#countBytes(answer);
+              if (isLost(target.node, from)) return;
+              const answered = understood(answer, version);
+              this.#in(this.delayMs + this.#between(1, 5), from, () => resolve(answered));
             });
           });
         }),
     };
+  }
+
+  #countBytes(message: Json): void {
+    if (this.countsBytes) this.bytes += Buffer.byteLength(JSON.stringify(message));
   }
 
   #store<Answer>(node: GossipNode, store: () => Promise<Answer>): Promise<Answer> {
@@ -299,9 +348,31 @@ export class GossipWorld {
   }
 }
 
-/** The row of a node that knows heartbeats alone. */
-function formerRow({ gossip: _gossip, ...row }: NodePresence): NodePresence {
+/** The row of a node of a version. */
+function rowOf(self: NodePresence, version: Version): NodePresence {
+  if (version === "this") return self;
+  const { relays: _relays, ...before } = self;
+  if (version === "before") return before;
+  const { gossip: _gossip, ...row } = before;
   return row;
+}
+
+/** How a node of a version greets. */
+function greetingOf(message: Json, version: Version): Json {
+  const { hello } = message as unknown as { readonly hello: NodePresence | true };
+  if (version === "heartbeats" || hello === true) return { hello: true };
+  return { hello: rowOf(hello, version) as unknown as Json };
+}
+
+/** A message about the nodes, or its answer, with the rumors that a version has. */
+function understood(message: Json, version: Version): Json {
+  if (version === "this" || typeof message !== "object" || message === null) return message;
+  const { gossip, rumors, ...rest } = message as JsonObject;
+  const known = (list: Json | undefined): Json =>
+    (list as Json[]).filter((rumor) => (rumor as Json[])[0] !== "said");
+  if (gossip === undefined) return rumors === undefined ? message : { ...rest, rumors: known(rumors) };
+  const told = gossip as JsonObject;
+  return { gossip: { ...told, rumors: known(told["rumors"]) } };
 }
 
 /** Lets all microtasks run. */

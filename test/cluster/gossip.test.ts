@@ -244,7 +244,7 @@ test("of many nodes, only those that are suspected write heartbeats more often",
 
 test("while a node knows heartbeats alone, all write them as often, and gossip again once it is dead", async () => {
   const { world } = await startWorld(4);
-  const [former] = (await world.start(1, { isFormer: true })) as [GossipNode];
+  const [former] = (await world.start(1, "heartbeats")) as [GossipNode];
   await world.pass(1_000);
   expect(await heartbeatsPerSecond(world)).toBeGreaterThan(2.5);
   for (const { heartbeat } of world.living)
@@ -297,6 +297,50 @@ test("a node that joins is known to all at once, also to those that its greeting
   const [joined] = (await world.start(1)) as [GossipNode];
   const knows = ({ heartbeat }: GossipNode): boolean => heartbeat.find(joined.id)?.state === "active";
   expect(await world.passUntil(() => world.nodes.every(knows))).toBeLessThan(RARE_HEARTBEAT_MS);
+});
+
+test("a node that joins many sends few messages, and they send few more; all know it soon, and that it leaves at once", async () => {
+  const { world, nodes } = await startWorld(60, BAD);
+  const before = { messages: world.messages, rows: world.rows };
+  const joined = world.launch();
+  const knows = ({ heartbeat }: GossipNode): boolean => heartbeat.find(joined.id)?.state === "active";
+  const ms = await world.passUntil(() => nodes.every(knows));
+  expect(ms).toBeLessThan(3_000);
+  // The usual pings of all are among them.
+  expect(world.messages - before.messages).toBeLessThan(nodes.length * (15 + ms / 40));
+  // It has read the rows itself, and hardly another one has.
+  expect(world.rows - before.rows).toBeLessThan(10 * nodes.length);
+  expect(joined.sent).toBeLessThan(30 + ms / 40);
+  void joined.heartbeat.leave({ tell: true });
+  expect(await world.passUntil(() => world.isDeadToAll(joined))).toBeLessThan(1_500);
+  expect(world.judgements.filter(({ judged }) => judged !== joined.id)).toEqual([]);
+});
+
+test("a node that dies soon after it has joined many is found as soon as another one", async () => {
+  const { world } = await startWorld(100);
+  const [joined] = (await world.start(1)) as [GossipNode];
+  await world.pass(1_000);
+  world.kill(joined);
+  expect(await world.passUntil(() => world.isDeadToAll(joined))).toBeLessThan(4_000);
+});
+
+test("nodes of the version before hear of a node of this one that joins, drains or leaves, and this one of them", async () => {
+  const { world, nodes } = await startWorld(20);
+  const former = await world.start(20, "before");
+  await world.pass(RARE_HEARTBEAT_MS);
+  const all = [...nodes, ...former];
+  for (const version of ["this", "before"] as const) {
+    const node = world.launch(version);
+    for (const state of ["active", "draining", "left"] as const) {
+      if (state === "draining") void node.heartbeat.drain();
+      if (state === "left") void node.heartbeat.leave({ tell: true });
+      const knows = ({ heartbeat }: GossipNode): boolean => heartbeat.find(node.id)?.state === state;
+      expect(await world.passUntil(() => all.every(knows))).toBeLessThan(1_000);
+    }
+    world.kill(node);
+  }
+  await world.pass(RARE_HEARTBEAT_MS);
+  for (const { heartbeat } of all) for (const { id } of all) expect(heartbeat.livenessOf(id)).toBe("alive");
 });
 
 test("a node that is not known is looked for before it counts as dead", async () => {

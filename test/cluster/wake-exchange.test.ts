@@ -262,3 +262,59 @@ test("nodes that hear each other need no NOTIFY", async () => {
   expect(world.behind).toEqual([]);
   expect(world.notifies - before).toBe(0);
 });
+
+test("a node that joins many tells some of them at once what it follows, and those that have asked for it no second time", async () => {
+  const environment = manualEnvironment();
+  const sent: string[] = [];
+  const exchange = new WakeExchange({
+    wakes: {
+      carry: () => () => {},
+      heard: () => {},
+      look: () => {},
+      tellAll: () => {},
+      disown: () => {},
+    },
+    node: "joined",
+    environment,
+    members: () =>
+      Array.from({ length: 100 }, (_, at) => ({
+        node: `node-${at}`,
+        url: `http://node-${at}`,
+        state: "active",
+        agents: {},
+        wakes: true,
+        isSelf: false,
+        isAlive: true,
+        ageMs: 0,
+      })),
+    look: () => {},
+    transport: {
+      url: "http://joined",
+      listen: async () => async () => {},
+      send: async (to) => {
+        sent.push(to);
+        return { taken: true, changed: [] };
+      },
+    },
+  });
+  exchange.start();
+  expect(sent).toHaveLength(30);
+  exchange.follow("a");
+  const asks = {
+    from: "node-99",
+    to: "joined",
+    number: 1,
+    after: null,
+    all: false,
+    add: [],
+    drop: [],
+    asks: true,
+  };
+  exchange.receive({ wakes: asks });
+  await environment.advance(299);
+  expect(new Set(sent).size).toBe(31);
+  await environment.advance(1_000);
+  expect(new Set(sent).size).toBe(100);
+  expect(sent.filter((to) => to === "http://node-99")).toHaveLength(1);
+  exchange.stop();
+});
