@@ -170,11 +170,7 @@ export class Gossip {
     const others = this.#some(peersOf(this.#membership), RELAYS + 1)
       .filter(({ presence }) => presence.node !== peer.node)
       .slice(0, RELAYS);
-    const ways = [
-      first,
-      this.#ping(peer),
-      ...others.map(({ presence }) => this.#ping(presence, peer)),
-    ];
+    const ways = [first, this.#ping(peer), ...others.map(({ presence }) => this.#ping(presence, peer))];
     return Promise.any(
       ways.map(async (way) => {
         if (!(await way)) throw new Error("not answered");

@@ -14,6 +14,9 @@ import {
 import type { KnownNode, Membership, MembershipAction, MembershipStep } from "./known-nodes.ts";
 import { hearSelfRumor } from "./node-rows.ts";
 
+/** How long before a node hears of it a doubt may have begun, in milliseconds: it is told when no ping over others was answered. */
+const DOUBTED_BEFORE_MS = 700;
+
 /** A heartbeat or a ping that was sent at `sentMs` was answered. The lease of this node may have run out before. */
 export function touch(before: Membership, read: Membership, sentMs: number, now: number): MembershipStep {
   const membership = { ...read, contactMs: Math.max(read.contactMs, sentMs) };
@@ -208,7 +211,9 @@ function hear(known: KnownNode, rumor: LifeRumor, now: number): KnownNode {
 /** Tells that this node lives, if it reaches the table of nodes. */
 function deny(known: Membership, { state, incarnation: heard }: LifeRumor, now: number): MembershipStep {
   if (state === "alive" || state === "back") return still(known);
-  const before = { ...known, doubtedMs: now };
+  // The answers of others since the doubt began are no lease to who doubts, and only a heartbeat is.
+  const contactMs = Math.min(known.contactMs, Math.max(known.renewedMs, now - DOUBTED_BEFORE_MS));
+  const before = { ...known, doubtedMs: now, contactMs };
   if (before.steadySinceMs === undefined) return still(before);
   const { node } = before.self;
   const isNew = heard >= before.incarnation;

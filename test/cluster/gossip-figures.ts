@@ -41,7 +41,8 @@ async function measure(count: number): Promise<void> {
   const joined = world.launch();
   const knows = ({ heartbeat }: GossipNode): boolean => heartbeat.find(joined.id)?.state === "active";
   const join = await spent(world, () => world.passUntil(() => nodes.every(knows)));
-  console.error(`one more is known to all after ${join.ms} ms, and has sent ${joined.sent} messages`);
+  const { sent } = joined;
+  console.error(`one more is known to all after ${join.ms} ms, and has sent ${sent} messages`);
 
   // At least half of the nodes live on.
   const killed = nodes.slice(0, Math.min(Number(values.deaths), count / 2));
@@ -72,7 +73,7 @@ async function measure(count: number): Promise<void> {
     },
     rowsReadPerSecond: round(quiet.rows / (quietMs / 1_000)),
     kilobytesOfANode: round(bytesOfNode / 1_000),
-    oneJoins: { knownToAllMs: join.ms, sent: joined.sent, rows: join.rows },
+    oneJoins: { knownToAllMs: join.ms, sent, rows: join.rows },
     allStartAtOnce: {
       ms: start.ms,
       cpuSeconds: round(start.cpuMs / 1_000),
