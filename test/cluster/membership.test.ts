@@ -287,8 +287,8 @@ test("the answer of a node that doubts this one is no lease, and a heartbeat is"
   }
   // The doubt of which it has heard at 12,300 may have begun before the answer at 12,010, so its lease is that of its heartbeat.
   expect([own(13_500), own(13_501)]).toEqual(["alive", "suspect"]);
-  learn({ type: "renewed", sentMs: 13_500 }, 13_510);
-  expect([own(15_000), own(15_001)]).toEqual(["alive", "suspect"]);
+  learn({ type: "renewed", sentMs: 13_490 }, 13_500);
+  expect([own(14_990), own(14_991)]).toEqual(["alive", "suspect"]);
 });
 
 test("a node that has had no answer for longer than its lease is suspect in its own eyes, and away when it is back", () => {
