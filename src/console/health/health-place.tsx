@@ -179,11 +179,8 @@ function toRate(value: number): string {
 }
 
 function toTime(seconds: number): string {
-  return seconds === 0
-    ? "0 ms"
-    : seconds < 0.01
-      ? `${(seconds * 1_000).toFixed(1)} ms`
-      : duration(seconds * 1_000);
+  if (seconds === 0 || seconds >= 0.01) return duration(seconds * 1_000);
+  return seconds < 0.000_1 ? `${Math.ceil(seconds * 1_000_000)} µs` : `${(seconds * 1_000).toFixed(1)} ms`;
 }
 
 function toMegabytes(bytes: number): string {

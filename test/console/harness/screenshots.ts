@@ -1,9 +1,11 @@
 // Takes the screenshots of the README with the built server and the demo agents: npm run screenshots
 import { spawn } from "node:child_process";
+import type { ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import type { Readable } from "node:stream";
 import { chromium } from "playwright-core";
 import { createClient } from "../../../src/client/index.ts";
 import { findBrowser } from "./find-browser.ts";
@@ -15,13 +17,29 @@ const SIZE = { width: 1120, height: 760 };
 const FRAME = { width: 1120, height: 700 };
 const FRAMES = 8;
 
+type ServerProcess = ChildProcessByStdio<null, Readable, null>;
+
+/** Agents whose models cost what the script says: no price of a provider. */
+const DESK = `import { llmAgent, scriptedModel } from "troupe/llm";
+const small = scriptedModel(() => "This is a question about a refund.", { name: "small", price: { input: 20, output: 80 } });
+const large = scriptedModel(() => "Your order has left the warehouse. ".repeat(12), { name: "large", price: { input: 250, output: 1000 } });
+const agent = (name, purpose, model) => llmAgent({ name, purpose, instructions: purpose.repeat(6), model });
+export const triage = agent("triage", "Says what a message is about. ", small);
+export const support = agent("support", "Answers questions about orders. ", large);
+export const writer = agent("writer", "Writes letters to customers. ", large);
+`;
+const QUESTIONS = {
+  triage: ["Where is my money?", "The lamp is broken.", "When do you open?", "I was charged twice."],
+  support: ["Where is order 7?", "Can order 9 be sent to Lyon?", "Who has signed for order 4?"],
+  writer: ["Tell Ada that her lamp comes on Monday."],
+};
+
 const executablePath = findBrowser();
 if (executablePath === undefined) throw new Error("install Chromium or Chrome (apt-get install chromium)");
 const data = await mkdtemp(join(tmpdir(), "troupe-screenshots-"));
-const args = ["dist/cli/main.js", "serve", "--console", "--port=0", `--data=${data}`];
-const server = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+const servers: ServerProcess[] = [];
 try {
-  const url = await readUrl();
+  const url = await serve(root);
   await mkdir(folder, { recursive: true });
   const client = createClient(url);
   await using browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
@@ -67,7 +85,13 @@ try {
   await shoot(`${url}/`, "overview", "light", ".graph-node");
 
   await shoot(`${url}/#/actors`, "actors", "dark", "li button");
-  await shoot(`${url}/#/statistics`, "statistics", "light", "table");
+
+  // The models of the demo agents have no price.
+  const desk = await serve(await makeDesk());
+  for (const [agent, questions] of Object.entries(QUESTIONS)) {
+    for (const question of questions) for await (const _ of createClient(desk).agent(agent).chat(question));
+  }
+  await shoot(`${desk}/#/statistics`, "statistics", "light", "table");
 
   /** Takes a screenshot when a place shows elements. */
   async function shoot(
@@ -103,13 +127,31 @@ try {
     console.log(`site/public/film: ${last} events in ${FRAMES} frames`);
   }
 } finally {
-  const ended = once(server, "exit");
-  server.kill();
-  await ended;
+  for (const server of servers) {
+    const ended = once(server, "exit");
+    server.kill();
+    await ended;
+  }
   await rm(data, { recursive: true, force: true });
 }
 
-function readUrl(): Promise<string> {
+/** Makes a project whose agents have scripted models with a price. */
+async function makeDesk(): Promise<string> {
+  const folder = join(data, "desk");
+  await mkdir(join(folder, "agents"), { recursive: true });
+  await mkdir(join(folder, "node_modules"));
+  await symlink(root, join(folder, "node_modules/troupe"));
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  await writeFile(join(folder, "agents/desk.ts"), DESK);
+  return folder;
+}
+
+/** Serves the agents of a folder, and returns the address. */
+function serve(cwd: string): Promise<string> {
+  const options = ["--console", "--port=0", `--data=${join(data, String(servers.length))}`];
+  const args = [join(root, "dist/cli/main.js"), "serve", ...options];
+  const server = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "inherit"] });
+  servers.push(server);
   let output = "";
   return new Promise((fulfil, reject) => {
     // Read to its end: a server whose output is not read would stop at a full pipe.
