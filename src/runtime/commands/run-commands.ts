@@ -98,18 +98,12 @@ export class RunCommands {
     this.#queries.forget(new Set([runId]));
   }
 
-  /**
-   * Removes those of some runs that are idle, have no files and are needed by nothing, all at once and without loading them. Returns
-   * their ids; `remove` decides about each of the others.
-   */
-  async removeIdle(seen: readonly RunEntry[]): Promise<ReadonlySet<RunId>> {
+  /** Drops what this process and the store of files still have of runs that were removed from the log alone. */
+  async forget(removed: ReadonlySet<RunId>): Promise<void> {
     const { files, log } = this.#context;
-    const haveFiles = await Promise.all(seen.map(({ runId }) => files.has(runId)));
-    const removed = new Set(await log.removeIdle(seen.filter((_, index) => haveFiles[index] === false)));
-    // Those that another node was still storing.
-    if (log.node !== undefined) await Promise.all(Array.from(removed, (runId) => files.remove(runId)));
     this.#queries.forget(removed);
-    return removed;
+    // Files that another node was still storing.
+    if (log.node !== undefined) await Promise.all(Array.from(removed, (runId) => files.remove(runId)));
   }
 
   /** Removes what happened in a run with an open turn up to a time, as far as nothing that is open needs it. */

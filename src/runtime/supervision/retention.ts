@@ -25,8 +25,8 @@ const WEIGH_MS = 60_000;
 
 const PAGE_SIZE = 200;
 
-/** How many idle runs are removed in one commit: as many as take about a time, because turns wait for it. */
-const TOGETHER = { least: 8, most: PAGE_SIZE, withinMs: 25 };
+/** How many idle runs are removed together: as many as take about a time, because turns use the log too. */
+const TOGETHER = { least: 32, most: PAGE_SIZE, withinMs: 100 };
 
 /** The others that are removed at once: a database commits several removals together, and turns use it too. More, while each takes less than a time. */
 const AT_ONCE = { least: 8, most: 128, withinMs: 50 };
@@ -50,7 +50,7 @@ export function startRetention(options: RetentionOptions): () => void {
   let stopTimer = start();
   /** The place in the list of runs before which there are only actors without a history. */
   let keptUpTo: string | undefined;
-  let together = TOGETHER.least;
+  let together: number = TOGETHER.least;
   let atOnce = AT_ONCE.least;
 
   function start(): () => void {
@@ -155,21 +155,24 @@ export function startRetention(options: RetentionOptions): () => void {
     );
   }
 
-  /** Removes the idle ones of some runs, and returns their ids: more in one commit while it is quick, fewer while it is slow. */
+  /** Removes the idle ones of some runs, without loading them, and returns their ids: more together while it is quick, fewer while it is slow. */
   async function removeIdle(old: readonly RunEntry[]): Promise<ReadonlySet<RunId>> {
-    const removed = new Set<RunId>();
     // A run with a key is needed by its actor, and one that is loaded is asked itself.
     const idle = old.filter(({ alias, node }) => alias === undefined && node === undefined);
-    for (let start = 0; start < idle.length && !stopped;) {
-      const seen = idle.slice(start, start + together);
+    const haveFiles = await Promise.all(idle.map(({ runId }) => files.has(runId)));
+    const free = idle.filter((_, index) => haveFiles[index] === false);
+    const removed = new Set<RunId>();
+    for (let start = 0; start < free.length && !stopped;) {
+      const seen = free.slice(start, start + together);
       start += seen.length;
       const startMs = environment.monotonic();
-      for (const runId of await runs.removeIdle(seen)) removed.add(runId);
+      for (const runId of await log.removeIdle(seen)) removed.add(runId);
       const fitting = (seen.length * TOGETHER.withinMs) / Math.max(environment.monotonic() - startMs, 1);
-      const next = Math.min(Math.round(fitting), 2 * together);
-      if (seen.length === together || next < together)
-        together = Math.min(Math.max(next, TOGETHER.least), TOGETHER.most);
+      // A last set that is small says nothing about larger ones.
+      if (seen.length === together || fitting < together)
+        together = Math.min(Math.max(Math.round(fitting), TOGETHER.least), 2 * together, TOGETHER.most);
     }
+    await runs.forget(removed);
     return removed;
   }
 

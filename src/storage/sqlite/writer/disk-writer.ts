@@ -31,6 +31,8 @@ export class DiskWriter {
   readonly #statements: Statements;
   readonly #headFile: HeadFile;
   readonly #writeEveryHead: boolean;
+  /** How the database syncs commits, as it is given. */
+  readonly #synchronous: number;
   readonly #leftovers: Leftovers | undefined;
   #head: Head;
   readonly #recent: RecentEvents;
@@ -54,6 +56,7 @@ export class DiskWriter {
     { writeEveryHead, leftovers }: { readonly writeEveryHead: boolean; readonly leftovers?: Leftovers },
   ) {
     this.#database = database;
+    this.#synchronous = Number(database.prepare("PRAGMA synchronous").get()?.["synchronous"]);
     this.#leftovers = leftovers;
     this.#statements = createStatements(database);
     this.#recent = new RecentEvents(database);
@@ -109,7 +112,7 @@ export class DiskWriter {
     const { findIdle, removeAuditOf } = this.#statements;
     return this.#transact(() => {
       for (const [index, removal] of runs.entries()) {
-        const isSeen = "seen" in removal;
+        const isSeen = removal.seen !== undefined;
         const rid = isSeen ? findIdle.get(...removal.seen)?.["rid"] : removal.rid;
         if (typeof rid !== "number") {
           this.#refused.push([index, "the run is not idle"]);
@@ -117,7 +120,7 @@ export class DiskWriter {
         }
         this.#recent.take(rid);
         this.#setText(rid, "");
-        for (const name of REMOVALS) this.#statements[name].run(rid);
+        for (const name of isSeen ? IDLE_REMOVALS : REMOVALS) this.#statements[name].run(rid);
         if (!isSeen && removal.erases) removeAuditOf.run(rid);
       }
     });
@@ -166,16 +169,32 @@ export class DiskWriter {
   /** Commits what is made of other rows. What fails is tried again later, as nothing waits for it. */
   #derive(change: () => void): FromWriter {
     if (this.#trouble !== undefined) return TRY_AGAIN;
-    const { begin, commit } = this.#statements;
     try {
-      begin.run();
-      change();
-      commit.run();
+      this.#transactUnsynced(change);
       return { type: "committed" };
     } catch {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       this.#sums.load();
       return TRY_AGAIN;
+    }
+  }
+
+  /**
+   * Makes a change and commits it without a sync: if a power failure loses it, it is made again. The next commit that is acknowledged
+   * syncs this one as well.
+   */
+  #transactUnsynced<Result>(change: () => Result): Result {
+    const { begin, commit } = this.#statements;
+    this.#database.exec("PRAGMA synchronous = NORMAL");
+    try {
+      begin.run();
+      const result = change();
+      commit.run();
+      return result;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    } finally {
+      this.#database.exec(`PRAGMA synchronous = ${this.#synchronous}`);
     }
   }
 
@@ -219,9 +238,8 @@ export class DiskWriter {
 
   /** Deletes some chunks of removed runs. Returns whether there may be more to delete. */
   purge(): boolean {
-    const { begin, findRemoved, purgeChunks, endPurge, limitTextPlace, commit } = this.#statements;
-    begin.run();
-    try {
+    const { findRemoved, purgeChunks, endPurge, limitTextPlace } = this.#statements;
+    return this.#transactUnsynced(() => {
       let left = PURGE_CHUNKS;
       while (left > 0) {
         const rid = findRemoved.get()?.["rid"];
@@ -231,12 +249,8 @@ export class DiskWriter {
         left -= Number(changes) + 1;
       }
       limitTextPlace.run();
-      commit.run();
       return left <= 0;
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      throw error;
-    }
+    });
   }
 
   /**
@@ -456,6 +470,9 @@ const REMOVALS = [
   "removeBase",
   "removeDueText",
 ] as const;
+
+/** What that of an idle run changes, which has nothing of the rest. */
+const IDLE_REMOVALS = ["removeRun", "removeRequests", "removeWaits", "removeBase", "removeDueText"] as const;
 
 /** Each try waits for readers as long as a connection does, 5 s. */
 const TRUNCATE_TRIES = 12;

@@ -37,7 +37,7 @@ export interface RunRemovals {
 
 /** The removal of a run: of a claimed one, with `erases` also of what the audit trail has of it; or of one that is idle, as it was seen. */
 export type RunRemoval =
-  | { readonly type: "removal"; readonly rid: number; readonly erases: boolean }
+  | { readonly type: "removal"; readonly rid: number; readonly erases: boolean; readonly seen?: undefined }
   | {
       readonly type: "removal";
       readonly seen: readonly [runId: RunId, head: number, updatedAt: number];

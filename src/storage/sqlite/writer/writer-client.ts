@@ -54,6 +54,9 @@ export class WriterClient {
   readonly #onRecovered: () => void;
   readonly #commitIntervalMs: number;
   #queue: Job[] = [];
+  /** The removals of runs that nobody has claimed. They follow nothing, so other commits come between theirs. */
+  #removals: Job[] = [];
+  #wasRemoval = false;
   #sent: readonly Job[] | undefined;
   #sentAt = -Infinity;
   #scheduled = false;
@@ -120,7 +123,9 @@ export class WriterClient {
 
   /** Queues a job; its `settle` is called later. */
   post(job: Job): void {
-    this.#queue.push(job);
+    const isOfUnclaimed =
+      job.append === undefined && job.work.type === "removal" && job.work.seen !== undefined;
+    (isOfUnclaimed ? this.#removals : this.#queue).push(job);
     if (this.#sent === undefined) this.#schedule();
   }
 
@@ -144,7 +149,7 @@ export class WriterClient {
 
   /** Commits all posted jobs, then ends the thread. */
   async close(): Promise<void> {
-    while (this.#sent !== undefined || this.#queue.length > 0) {
+    while (this.#sent !== undefined || this.#hasJobs) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.post({ rid: 0, append: NOTHING, settle: () => resolve() });
       await promise;
@@ -167,18 +172,20 @@ export class WriterClient {
 
   #flush(): void {
     if (this.#failure !== undefined) return this.#refuseAll();
-    const [first] = this.#queue;
-    if (first === undefined || this.#sent !== undefined) return;
+    if (this.#sent !== undefined) return;
+    const queue = this.#nextQueue();
+    const [first] = queue;
+    if (first === undefined) return;
     this.#worker.ref();
     if (this.#commitIntervalMs > 0) this.#sentAt = performance.now();
     if (first.append === undefined) {
-      const removals = removalsAtFront(this.#queue);
-      this.#sent = this.#queue.splice(0, Math.max(removals.length, 1));
+      const removals = removalsAtFront(queue);
+      this.#sent = queue.splice(0, Math.max(removals.length, 1));
       this.#awaitReply();
       this.#send(first.work.type === "removal" ? { type: "remove", runs: removals } : first.work);
       return;
     }
-    const jobs = this.#queue.splice(0, countForCommit(this.#queue));
+    const jobs = queue.splice(0, countForCommit(queue));
     const small: AppendJob[] = [];
     const others: AppendJob[] = [];
     for (const job of jobs) if (job.append) (job.append.isRecent ? small : others).push(job);
@@ -189,6 +196,16 @@ export class WriterClient {
     this.#awaitReply();
     Atomics.store(this.#signal, SIGNAL.hasCommit, 1);
     this.#notify();
+  }
+
+  get #hasJobs(): boolean {
+    return this.#queue.length > 0 || this.#removals.length > 0;
+  }
+
+  /** The jobs of which the next commit has the first ones: in turn those of runs that are claimed, and removals of others. */
+  #nextQueue(): Job[] {
+    this.#wasRemoval = this.#removals.length > 0 && (this.#queue.length === 0 || !this.#wasRemoval);
+    return this.#wasRemoval ? this.#removals : this.#queue;
   }
 
   /** Settles what was sent when the writer signals that it is committed. A message would cost both threads more than a text. */
@@ -263,7 +280,7 @@ export class WriterClient {
     }
     if (chunked !== undefined) this.#onChunked(chunked);
     this.#onCommitted();
-    if (this.#queue.length > 0) this.#schedule();
+    if (this.#hasJobs) this.#schedule();
   }
 
   #fail(reason: string, cause?: unknown): void {
@@ -276,8 +293,9 @@ export class WriterClient {
   }
 
   #refuseAll(): void {
-    const jobs = this.#queue;
+    const jobs = [...this.#queue, ...this.#removals];
     this.#queue = [];
+    this.#removals = [];
     for (const job of jobs) job.settle(this.#failure);
   }
 
