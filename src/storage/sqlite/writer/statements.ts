@@ -18,15 +18,29 @@ const SET_STATISTIC: string = `INSERT OR REPLACE INTO ${STATISTIC}`;
 
 const COMPLETED = REQUEST_PHASES.indexOf("completed");
 
+/** Finds a run as a list has shown it, to which nothing belongs but requests that have ended. */
+const FIND_IDLE: string = `SELECT rid FROM run
+    WHERE run_id = ? AND coalesce((SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1), 0) = ?
+      AND updated = ? AND removed = 0 AND status = 0 AND agent <> ''
+      AND NOT EXISTS (SELECT 1 FROM request WHERE request.rid = run.rid AND (phase <> ${COMPLETED} OR request.started = completed))
+      AND ${["alias", "snapshot", "schedule", "reference", "outbox"]
+        .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${table}.rid = run.rid)`)
+        .join(" AND ")}`;
+
+/** The statements that are made from parts. */
+const MADE: Readonly<Record<"addStatistic" | "setStatistic" | "findIdle", string>> = {
+  addStatistic: ADD_STATISTIC,
+  setStatistic: SET_STATISTIC,
+  findIdle: FIND_IDLE,
+};
+
 /** The SQL statements of the writer, except those of the recent events (recent-events.ts). */
 export type Statements = {
-  readonly [Name in keyof typeof SQL | "addStatistic" | "setStatistic"]: StatementSync;
+  readonly [Name in keyof typeof SQL | keyof typeof MADE]: StatementSync;
 };
 
 export function createStatements(database: DatabaseSync): Statements {
-  const prepared = Object.entries({ ...SQL, addStatistic: ADD_STATISTIC, setStatistic: SET_STATISTIC }).map(
-    ([name, text]) => [name, database.prepare(text)],
-  );
+  const prepared = Object.entries({ ...SQL, ...MADE }).map(([name, text]) => [name, database.prepare(text)]);
   return Object.fromEntries(prepared) as Statements;
 }
 
@@ -118,14 +132,6 @@ const SQL = {
     VALUES (?, ?, ?, ?, ?)`,
   removeBeginning: "DELETE FROM chunk WHERE rid = ? AND last <= ? AND records_end <= ?",
 
-  // A run as a list has shown it, which nothing needs.
-  findIdle: `SELECT rid FROM run
-    WHERE run_id = ? AND coalesce((SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1), 0) = ?
-      AND updated = ? AND removed = 0 AND status = 0 AND agent <> ''
-      AND NOT EXISTS (SELECT 1 FROM request WHERE request.rid = run.rid AND (phase <> ${COMPLETED} OR request.started = completed))
-      AND ${["alias", "snapshot", "schedule", "reference", "outbox"]
-        .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${table}.rid = run.rid)`)
-        .join(" AND ")}`,
   removeRun: `UPDATE run SET removed = 1, head = 0, agent = '', status = 0, created = 0, updated = 0,
     turns = 0, metadata = '{}', initial_input = 'null', started = NULL,
     last_turn = NULL, usage = NULL
