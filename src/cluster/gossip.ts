@@ -29,8 +29,15 @@ const RELAYED_MS = 500;
  */
 const ANSWER_MS = PING_MS + RELAYED_MS;
 
-/** The most nodes that are probed at once. A node that gets no answers does not ask for more. */
-const MOST_PROBED = 8;
+/**
+ * The most rounds that a node leaves out between two in which it pings. It leaves out one more for each node that it does not reach, and one less for each
+ * that it reaches: where all nodes have too little time for pings, more of them would leave still less. This is the local health of Lifeguard, by which
+ * SWIM's nodes notice that they are slow themselves.
+ */
+const MOST_LEFT_OUT = 9;
+
+/** From so many rounds on that it leaves out, a node tells news with its next pings alone. */
+const NEWS_WAITS = 3;
 
 /** How many other nodes ping one that has not answered. */
 const RELAYS = 3;
@@ -67,6 +74,9 @@ export class Gossip {
   /** The nodes that are pinged next. */
   #order: string[] = [];
   readonly #probed = new Set<string>();
+  /** How many rounds this node leaves out after one, and how many it is still to leave out. */
+  #pause = 0;
+  #left = 0;
   /** What this node passes on of who lives, and of what nodes say about themselves. */
   readonly #rumors = new RumorList();
   readonly #said = new RumorList();
@@ -79,6 +89,11 @@ export class Gossip {
 
   /** Pings the next nodes, and those that have not answered. */
   round(): void {
+    if (this.#left > 0) {
+      this.#left -= 1;
+      return;
+    }
+    this.#left = this.#pause;
     const suspects = this.#membership.nodes.doubted.filter(
       (known) => known.suspicion?.isOwn === true && this.#isPeer(known),
     );
@@ -150,7 +165,7 @@ export class Gossip {
   }
 
   async #probe(peer: NodePresence): Promise<void> {
-    if (this.#probed.has(peer.node) || this.#probed.size >= MOST_PROBED) return;
+    if (this.#probed.has(peer.node)) return;
     this.#probed.add(peer.node);
     const { environment } = this.#options;
     let sentMs = environment.monotonic();
@@ -161,6 +176,9 @@ export class Gossip {
       isReached = await within(environment, RELAYED_MS, this.#pingOverOthers(peer, first));
     }
     this.#probed.delete(peer.node);
+    // A node that was doubted before says nothing about the others.
+    if (this.#membership.nodes.get(peer.node)?.suspicion === undefined)
+      this.#pause = Math.min(Math.max(this.#pause + (isReached === true ? -1 : 1), 0), MOST_LEFT_OUT);
     if (!this.#isStopped)
       this.#options.learn({ type: "probed", node: peer.node, sentMs, isReached: isReached === true });
   }
@@ -216,7 +234,7 @@ export class Gossip {
     this.#isTelling = true;
     void Promise.resolve().then(() => {
       this.#isTelling = false;
-      if (this.#isStopped || !usesGossip(this.#membership)) return;
+      if (this.#isStopped || this.#pause >= NEWS_WAITS || !usesGossip(this.#membership)) return;
       for (const { presence } of this.#some(peersOf(this.#membership), TOLD_AT_ONCE))
         void this.#ping(presence);
     });

@@ -55,6 +55,19 @@ test("nodes whose answers take 0.7 s, because their machine has no rest, doubt n
   expect(world.judgements).toEqual([]);
 });
 
+test("nodes that answer no ping in time, because their machine has no rest, ping seldom, and live on by the table", async () => {
+  const { world } = await startWorld(12);
+  const before = world.messages;
+  world.delayMs = 1_500;
+  await world.pass(60_000);
+  // Without late answers it is 6.7 pings a second, and each late one makes up to seven more.
+  expect((world.messages - before) / 60 / 12).toBeLessThan(13);
+  expect(world.judgements).toEqual([]);
+  world.delayMs = 0;
+  await world.pass(10_000);
+  expect(await heartbeatsPerSecond(world)).toBeCloseTo(1_000 / RARE_HEARTBEAT_MS, 1);
+});
+
 test("so few nodes as need no gossip write a heartbeat each 0.3 s", async () => {
   const { world } = await startWorld(4, { gossipAbove: 4 });
   const few = await heartbeatsPerSecond(world);
