@@ -27,19 +27,18 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
     },
     agents: async (options) => (await requests.list<AgentEntry | AgentPair>("/", options)).items.map(toEntry),
     deadLetters: async (options) => (await requests.list<DeadLetter>("/dead-letters", options)).items,
-    async runs({ signal, finishReason, ...query } = {}) {
+    async runs({ signal, ...query } = {}) {
       const { agent, key } = query;
       // Only the list of an agent can be searched by key.
       const path = agent === undefined || key === undefined ? "/runs" : `/${encodeURIComponent(agent)}/runs`;
-      const asked = { query: { ...query, finish_reason: finishReason }, signal };
-      const { items: runs, ...page } = await requests.list<RunSummary>(path, asked);
+      const { items: runs, ...page } = await requests.list<RunSummary>(path, { query, signal });
       return { runs, ...page };
     },
     run: (id) => createRunClient(requests, id),
     request: (id, given) => takeUp(requests, id, given, true),
-    async waits({ signal, runId, askedBy, ...query } = {}) {
-      const asked = { query: { ...query, run_id: runId, asked_by: askedBy }, signal };
-      const { items, ...page } = (await requests.list<Event>("/waits", asked).catch(unlessMissing)) ?? {};
+    async waits({ signal, ...query } = {}) {
+      const asked = requests.list<Event>("/waits", { query, signal });
+      const { items, ...page } = (await asked.catch(unlessMissing)) ?? {};
       return items && { waits: items.map((event) => toOpenWait(event, answer)), ...page };
     },
     watchRuns: (query) => streamRunChanges(wire, query),

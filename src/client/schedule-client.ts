@@ -49,9 +49,11 @@ export interface SchedulesPage {
 export function createScheduleClient(url: string, options: ClientOptions = {}): ScheduleClient {
   const requests = new Requests(url, options);
   return {
-    async list({ signal, runId, ...query } = {}) {
-      const asked = { query: { ...query, run_id: runId }, signal };
-      const { items: schedules, ...page } = await requests.list<ScheduleSummary>("/schedules", asked);
+    async list({ signal, ...query } = {}) {
+      const { items: schedules, ...page } = await requests.list<ScheduleSummary>("/schedules", {
+        query,
+        signal,
+      });
       return { schedules, ...page };
     },
     // With its id, a schedule that is made again replaces itself.

@@ -118,7 +118,7 @@ export class Requests {
     { signal }: Interruptible = {},
   ): Promise<UploadedFile> {
     const { json } = await this.wire.ask("POST", "/artifacts", {
-      query: { name, run_id: runId },
+      query: { name, runId },
       raw: data,
       headers: { "content-type": mimeType },
       signal,

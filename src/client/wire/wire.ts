@@ -16,7 +16,7 @@ export interface WireOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** Query parameters by name; those that are undefined are left out. */
+/** Query parameters by name, which is sent as the protocol spells it: `run_id` for `runId`. Those that are undefined are left out. */
 export type QueryParameters = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** The parts of a request besides method and path. */
@@ -159,7 +159,8 @@ export class Wire {
       const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
       const address = new URL(URL.canParse(path) ? path : `${this.url}${path}`);
       for (const [name, value] of Object.entries(query))
-        if (value !== undefined) address.searchParams.set(name, String(value));
+        if (value !== undefined)
+          address.searchParams.set(name.replace(/[A-Z]/g, "_$&").toLowerCase(), String(value));
       // A file can be on another host, which must not get our credentials.
       const isOurs = address.origin === new URL(this.url).origin;
       const response = await this.#fetch(address.href, {
