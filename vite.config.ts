@@ -5,8 +5,8 @@ import type { EnvironmentOptions, Plugin } from "vite";
 
 /**
  * Builds what npm does not install with the package: the console with its libraries in dist/console, the client of pages
- * without a bundler in dist/client/browser.js, and some libraries in the folders
- * vendor/ of what uses them.
+ * without a bundler in dist/client/browser.js, and some
+ * libraries in the folder vendor/ of the part that uses them.
  */
 export default defineConfig({
   logLevel: "error",

@@ -13,30 +13,26 @@ import type { Rumor } from "./gossip-messages.ts";
 import { membershipView, peersOf, usesGossip } from "./known-nodes.ts";
 import type { KnownNode, Membership } from "./known-nodes.ts";
 import type { MembershipFact } from "./membership.ts";
-import { rumorAbout } from "./suspicion.ts";
+import { RELAYED_MS, rumorAbout } from "./suspicion.ts";
 import { sendWithin } from "./transport.ts";
 import type { Transport } from "./transport.ts";
 
 /** How long an answer to a ping is waited for before a node is pinged over others, in milliseconds. */
 const PING_MS = 250;
 
-/** How long an answer is waited for then, in milliseconds: a suspicion is no death before its node has had more time than that. */
-const RELAYED_MS = 500;
-
 /**
- * The longest wait for any answer, in milliseconds. A late one still shows that a node lives, and its connection stays: else all nodes of a machine
- * without rest would close their connections, open others, and have still less rest.
+ * The longest wait for any answer, in milliseconds. A late answer still shows that a node lives, and its connection stays open. If late pings were ended, the
+ * nodes of an overloaded machine would close their connections and open others, and load it more.
  */
 const ANSWER_MS = PING_MS + RELAYED_MS;
 
 /**
- * The most rounds that a node leaves out between two in which it pings. It leaves out one more for each node that it does not reach, and one less for each
- * that it reaches: where all nodes have too little time for pings, more of them would leave still less. This is the local health of Lifeguard, by which
- * SWIM's nodes notice that they are slow themselves.
+ * The most rounds that a node skips after one in which it pings. It skips one more for each node that it does not reach, and one less for each that it
+ * reaches, because more pings would load an overloaded machine more. This is the local health of Lifeguard, an extension of SWIM.
  */
-const MOST_LEFT_OUT = 9;
+const MOST_SKIPPED = 9;
 
-/** From so many rounds on that it leaves out, a node tells news with its next pings alone. */
+/** A node that skips so many rounds tells news with its next pings, and not at once. */
 const NEWS_WAITS = 3;
 
 /** How many other nodes ping one that has not answered. */
@@ -74,9 +70,9 @@ export class Gossip {
   /** The nodes that are pinged next. */
   #order: string[] = [];
   readonly #probed = new Set<string>();
-  /** How many rounds this node leaves out after one, and how many it is still to leave out. */
-  #pause = 0;
-  #left = 0;
+  /** How many rounds this node skips after each, and how many of them are left. */
+  #skips = 0;
+  #skipsLeft = 0;
   /** What this node passes on of who lives, and of what nodes say about themselves. */
   readonly #rumors = new RumorList();
   readonly #said = new RumorList();
@@ -89,11 +85,11 @@ export class Gossip {
 
   /** Pings the next nodes, and those that have not answered. */
   round(): void {
-    if (this.#left > 0) {
-      this.#left -= 1;
+    if (this.#skipsLeft > 0) {
+      this.#skipsLeft -= 1;
       return;
     }
-    this.#left = this.#pause;
+    this.#skipsLeft = this.#skips;
     const suspects = this.#membership.nodes.doubted.filter(
       (known) => known.suspicion?.isOwn === true && this.#isPeer(known),
     );
@@ -178,7 +174,7 @@ export class Gossip {
     this.#probed.delete(peer.node);
     // A node that was doubted before says nothing about the others.
     if (this.#membership.nodes.get(peer.node)?.suspicion === undefined)
-      this.#pause = Math.min(Math.max(this.#pause + (isReached === true ? -1 : 1), 0), MOST_LEFT_OUT);
+      this.#skips = Math.min(Math.max(this.#skips + (isReached === true ? -1 : 1), 0), MOST_SKIPPED);
     if (!this.#isStopped)
       this.#options.learn({ type: "probed", node: peer.node, sentMs, isReached: isReached === true });
   }
@@ -234,7 +230,7 @@ export class Gossip {
     this.#isTelling = true;
     void Promise.resolve().then(() => {
       this.#isTelling = false;
-      if (this.#isStopped || this.#pause >= NEWS_WAITS || !usesGossip(this.#membership)) return;
+      if (this.#isStopped || this.#skips >= NEWS_WAITS || !usesGossip(this.#membership)) return;
       for (const { presence } of this.#some(peersOf(this.#membership), TOLD_AT_ONCE))
         void this.#ping(presence);
     });

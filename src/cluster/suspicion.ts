@@ -14,8 +14,11 @@ import {
 import type { KnownNode, Membership, MembershipAction, MembershipStep } from "./known-nodes.ts";
 import { hearSelfRumor } from "./node-rows.ts";
 
-/** How long before a node hears of it a doubt may have begun, in milliseconds: it is told when no ping over others was answered. */
-const DOUBTED_BEFORE_MS = 700;
+/** How long an answer to pings over other nodes is waited for, in milliseconds. A node is not judged dead before a longer time. */
+export const RELAYED_MS = 500;
+
+/** How long before a node hears of it a doubt may have begun, in milliseconds: it begins with the pings over others, and is told when none was answered. */
+const DOUBTED_BEFORE_MS = RELAYED_MS + 200;
 
 /** A heartbeat or a ping that was sent at `sentMs` was answered. The lease of this node may have run out before. */
 export function touch(before: Membership, read: Membership, sentMs: number, now: number): MembershipStep {
@@ -211,7 +214,7 @@ function hear(known: KnownNode, rumor: LifeRumor, now: number): KnownNode {
 /** Tells that this node lives, if it reaches the table of nodes. */
 function deny(known: Membership, { state, incarnation: heard }: LifeRumor, now: number): MembershipStep {
   if (state === "alive" || state === "back") return still(known);
-  // The answers of others since the doubt began are no lease to who doubts, and only a heartbeat is.
+  // For the node that doubts, an answer of another one since the doubt began is no lease; a heartbeat is.
   const contactMs = Math.min(known.contactMs, Math.max(known.renewedMs, now - DOUBTED_BEFORE_MS));
   const before = { ...known, doubtedMs: now, contactMs };
   if (before.steadySinceMs === undefined) return still(before);

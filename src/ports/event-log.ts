@@ -206,7 +206,7 @@ export interface EventLog {
    * - only requests that have ended, none of them a message (it ends with the event that it starts with), which a turn may still read;
    * - no alias, snapshot, schedule or reference, and nothing in its outbox.
    *
-   * Returns the ids of the removed runs. The others stay as they are; an engine may leave more of them. Whoever claims one can decide about it.
+   * Returns the ids of the removed runs. The others stay as they are; an engine may leave more of them. To remove one of those needs its claim and `remove`.
    */
   removeIdle(runs: readonly SeenRun[]): Promise<readonly RunId[]>;
 

@@ -32,7 +32,7 @@ import type { InboxItem } from "./inbox-items.ts";
 
 interface InboxPlaceProps {
   readonly place: Extract<ConsolePlace, { readonly name: "inbox" }>;
-  /** All that waits for a person, whatever the filter; absent until it is read. */
+  /** All that waits for a person, without a filter; absent until it is read. */
   readonly inbox: InboxSummary | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface OwnedRun {
 /** The runs that this log has claimed. */
 export class Claims<Run extends OwnedRun> {
   readonly #runs = new Map<RunId, Run>();
-  /** The runs that nobody may claim at present. */
+  /** The runs that cannot be claimed at present. */
   readonly #barred = new Map<RunId, Deferred<void>>();
 
   get(runId: RunId): Run | undefined {

@@ -54,7 +54,7 @@ export class WriterClient {
   readonly #onRecovered: () => void;
   readonly #commitIntervalMs: number;
   #queue: Job[] = [];
-  /** The removals of runs that nobody has claimed. They follow nothing, so other commits come between theirs. */
+  /** The removals of runs that are not claimed. No append comes before them, so other commits come between theirs. */
   #removals: Job[] = [];
   #wasRemoval = false;
   #sent: readonly Job[] | undefined;
