@@ -3,10 +3,11 @@ import { expect, test } from "vitest";
 import { findPrograms } from "../../machine/postgres-server.ts";
 import { skipWithoutPostgres } from "../../machine/skip-without.ts";
 import { SceneTable } from "./scene-table.ts";
-import { playScenes, scenes, severalScenes } from "./scenes.ts";
+import { longestOf, playScenes, scenes, severalScenes } from "./scenes.ts";
 
 // Plays each scene once, with little load; `npm run test:cluster -- --cycles 200` plays them many times. Each lane has a
-// server and nodes of its own, which take longer to start than a scene without a wait.
+// server and nodes of its own, which take longer to start than a scene without a wait. A scene that does not end says so itself,
+// with the state of its nodes, so a test has the time of all its scenes.
 const LANES = 2;
 const REST_MS = 100;
 
@@ -31,14 +32,18 @@ const lanes = Array.from({ length: LANES }, (_, lane) => scenes.filter((__, at) 
 
 test.concurrent.for(
   lanes.map((played, lane) => ({ played, lane, names: played.map(({ name }) => name).join("; ") })),
-)("three nodes on one database break no invariant: $names", async ({ played, lane }, { skip }) => {
-  if (findPrograms() === undefined) skipWithoutPostgres(skip);
-  const table = new SceneTable(played);
-  await playScenes(played, { seed: lane + 1, turns: 12, restMs: REST_MS, table });
-  expect(table.violations).toEqual([]);
-});
+)(
+  "three nodes on one database break no invariant: $names",
+  { timeout: longestOf(scenes) },
+  async ({ played, lane }, { skip }) => {
+    if (findPrograms() === undefined) skipWithoutPostgres(skip);
+    const table = new SceneTable(played);
+    await playScenes(played, { seed: lane + 1, turns: 12, restMs: REST_MS, table });
+    expect(table.violations).toEqual([]);
+  },
+);
 
-test("three nodes on two databases break no invariant", async ({ skip }) => {
+test("three nodes on two databases break no invariant", { timeout: longestOf(scenes) }, async ({ skip }) => {
   if (findPrograms() === undefined) skipWithoutPostgres(skip);
   const played = scenes.filter(({ name }) => SEVERAL.includes(name));
   expect(played).toHaveLength(SEVERAL.length);
@@ -48,7 +53,7 @@ test("three nodes on two databases break no invariant", async ({ skip }) => {
   expect(table.violations).toEqual([]);
 });
 
-test("three nodes that use gossip break no invariant", async ({ skip }) => {
+test("three nodes that use gossip break no invariant", { timeout: longestOf(scenes) }, async ({ skip }) => {
   if (findPrograms() === undefined) skipWithoutPostgres(skip);
   const played = scenes.filter(({ name }) => GOSSIPED.includes(name));
   expect(played).toHaveLength(GOSSIPED.length);

@@ -32,6 +32,11 @@ export const scenes: readonly Scene[] = [
 /** The most time that a scene may take, for each node: some scenes restart one after the other. */
 const SCENE_MS = 60_000;
 
+/** The most time that scenes take, in milliseconds, with the start and the end of the cluster. */
+export function longestOf(played: readonly Scene[], nodes = 3): number {
+  return (played.length + 1) * SCENE_MS * nodes;
+}
+
 interface PlayOptions {
   readonly seed: number;
   /** About how many turns each scene has. */
