@@ -1,6 +1,6 @@
 // Plays all scenes of a cluster, round after round, and prints the results: node test/cluster/scenes/run.ts
 // [--cycles 200] [--seed 1] [--turns 40] [--lanes 1] [--only WORDS] [--pooler]
-// [--databases 1] [--nodes 3] [--gossip]
+// [--databases 1] [--nodes 3] [--gossip] [--rest 0]
 import { parseArgs } from "node:util";
 import { createRandom } from "../../../src/testing/event-log/random.ts";
 import { findPooler } from "../../bench/cluster/pooler.ts";
@@ -12,6 +12,8 @@ const { values } = parseArgs({
     cycles: { type: "string", default: "200" },
     seed: { type: "string", default: "1" },
     turns: { type: "string", default: "40" },
+    /** How long a client rests between its turns, in milliseconds: without a rest they take all cores that there are. */
+    rest: { type: "string", default: "0" },
     lanes: { type: "string", default: "1" },
     only: { type: "string", default: "" },
     databases: { type: "string", default: "1" },
@@ -42,6 +44,7 @@ async function lane(): Promise<void> {
     await playScenes(shuffle(chosen, seed), {
       seed,
       turns,
+      restMs: Number(values.rest),
       table,
       databases,
       nodes,
