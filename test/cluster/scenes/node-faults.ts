@@ -45,6 +45,8 @@ export const nodeFaults: readonly Scene[] = [
       const ticking = cluster.nodes.map((node) => cluster.clients.turnsOn(node, "ticker", 1));
       const restarts = async (): Promise<void> => {
         await Promise.all(ticking.map(({ begun }) => begun));
+        // Before the first restart, as many nodes as there are have just been started.
+        cluster.clients.watch.forget();
         for (const node of cluster.nodes) {
           await setTimeout(random.below(300));
           await cluster.startNode();

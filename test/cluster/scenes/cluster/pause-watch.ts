@@ -39,6 +39,13 @@ export class PauseWatch implements TurnWatch {
     return counted.reduce((longest, pause) => (pause.ms > longest.ms ? pause : longest), NONE);
   }
 
+  /** Forgets the pauses until now, which the start of nodes and turns has made; what a scene is about comes after it. */
+  forget(): void {
+    this.#pauses = [];
+    const sinceMs = performance.now();
+    for (const [requestId, turn] of this.#open) this.#open.set(requestId, { ...turn, sinceMs });
+  }
+
   /** The open turns, and for how long their clients have seen nothing of them. */
   get open(): readonly string[] {
     const now = performance.now();
