@@ -82,7 +82,7 @@ export const POSTGRES: SqlDialect = {
     run: "run",
     id: "id",
     owner: "owner",
-    agent: "(SELECT agent FROM troupe.run WHERE run.id = schedule.run)",
+    ofAgent: "(SELECT agent FROM troupe.run WHERE run.id = schedule.run) = ?",
     ofRun: "run = ?",
     order: "run, id",
     follows: "(run, id) > (?, ?)",

@@ -29,7 +29,7 @@ import { POSTGRES } from "./dialect.ts";
 import { postgresNodes } from "./node-table.ts";
 import { KeyRotation } from "./key-rotation.ts";
 import type { PostgresLogOptions } from "./options.ts";
-import { PageReads, readPage, readSize, readSnapshot } from "./reader.ts";
+import { PageReads, RowReads, readPage, readSize, readSnapshot } from "./reader.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
 import { checkObjects } from "./schema/objects.ts";
 import { checkAlone } from "./shards/parts.ts";
@@ -86,7 +86,8 @@ export async function logIn(
   const rotation = new KeyRotation(database, keys);
   const claims = new Claims<ClaimedRun>();
   const { search, wordsOf } = createWordSearch({ queries, ask, read });
-  const index = createRunIndex({ queries, claims, node, ask, search });
+  const rows = new RowReads(queries, ask);
+  const index = createRunIndex({ queries, claims, node, ask, askRow: (runId) => rows.ask(runId), search });
   const indexer = new BackgroundIndexer(() => indexTexts(database, wordsOf));
   const summer = new BackgroundIndexer(() => sumHours(database));
   const reads = new PageReads(database);

@@ -1,5 +1,5 @@
 import type { Page } from "../../ports/event-log.ts";
-import type { Snapshot } from "../../ports/log-entries.ts";
+import type { RunEntry, Snapshot } from "../../ports/log-entries.ts";
 import type { Base } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
@@ -7,6 +7,8 @@ import type { Json } from "../../protocol/json.ts";
 import { parseBody } from "../sql/body.ts";
 import { PageBuilder } from "../sql/page-builder.ts";
 import type { LogChunk } from "../sql/page-builder.ts";
+import type { IndexQueries } from "../sql/queries.ts";
+import type { SqlQuery } from "../sql/query.ts";
 import type { Database } from "./connection/database.ts";
 
 /** What a node knows of a run that it has claimed: while the claim holds, it reads up to the newest acknowledged event. */
@@ -68,6 +70,45 @@ interface WaitingRead {
   readonly values: readonly (string | number)[];
   resolve(rows: readonly AppendRow[]): void;
   reject(error: unknown): void;
+}
+
+/** Asks for the rows of runs. Those that are asked for together, like those of a page, share a statement. */
+export class RowReads {
+  readonly #queries: IndexQueries;
+  readonly #ask: <Answer>(query: SqlQuery<Answer>) => Promise<Answer>;
+  readonly #waiting = new Map<RunId, PromiseWithResolvers<RunEntry | undefined>>();
+
+  constructor(queries: IndexQueries, ask: <Answer>(query: SqlQuery<Answer>) => Promise<Answer>) {
+    this.#queries = queries;
+    this.#ask = ask;
+  }
+
+  ask(runId: RunId): Promise<RunEntry | undefined> {
+    const known = this.#waiting.get(runId);
+    if (known !== undefined) return known.promise;
+    const asked = Promise.withResolvers<RunEntry | undefined>();
+    this.#waiting.set(runId, asked);
+    if (this.#waiting.size === 1) queueMicrotask(() => void this.#askAll());
+    return asked.promise;
+  }
+
+  /** Never rejects: each of the reads does. */
+  async #askAll(): Promise<void> {
+    const asked = new Map(this.#waiting);
+    this.#waiting.clear();
+    try {
+      for (const [runId, entry] of await this.#find([...asked.keys()])) asked.get(runId)?.resolve(entry);
+      for (const { resolve } of asked.values()) resolve(undefined);
+    } catch (error) {
+      for (const { reject } of asked.values()) reject(error);
+    }
+  }
+
+  async #find(runIds: readonly RunId[]): Promise<readonly (readonly [RunId, RunEntry | undefined])[]> {
+    const [only] = runIds;
+    if (only !== undefined && runIds.length === 1) return [[only, await this.#ask(this.#queries.run(only))]];
+    return (await this.#ask(this.#queries.rows(runIds))).map((entry) => [entry.runId, entry]);
+  }
 }
 
 /** Reads a page of a run. `onFenced` is called if the own claim of the run was replaced. */

@@ -138,8 +138,8 @@ interface ScheduleTable {
   readonly run: string;
   readonly id: string;
   readonly owner: string;
-  /** The agent of its run. */
-  readonly agent: string;
+  /** The condition that it is of an agent, which is a value. */
+  readonly ofAgent: string;
   /** The condition that it is of a run, which is a value. */
   readonly ofRun: string;
   /** A fixed order, and the condition that one follows that of a run, which is a value, with an id, which is another. */

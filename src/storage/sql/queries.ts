@@ -60,6 +60,8 @@ import type { StatisticsQueries } from "./statistics.ts";
 /** The questions to the index of runs and requests of an SQL engine. */
 export interface IndexQueries extends StatisticsQueries {
   run(runId: RunId, owner?: string): SqlQuery<RunEntry | undefined>;
+  /** The rows of several runs, in any order. */
+  rows(runIds: readonly RunId[]): SqlQuery<readonly RunEntry[]>;
   find(alias: RunAlias): SqlQuery<RunId | undefined>;
   list(query: RunEntryQuery): SqlQuery<RunEntryPage>;
   /** The runs of a list from its cursor on, and which of them have the words of a search. */
@@ -159,6 +161,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   const oneOwnRun = finish(
     `${runs} FROM ${run.from} WHERE ${run.id} = ? AND ${run.stored} AND ${run.owner} = ?`,
   );
+  const severalRuns = finish(`${runs} FROM ${run.from} WHERE ${dialect.anyOf(run.id)} AND ${run.stored}`);
   const oneAlias = finish(
     `SELECT ${alias.run} AS run FROM ${alias.from} WHERE ${alias.agent} = ? AND ${alias.name} = ?`,
   );
@@ -265,7 +268,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     if (owner === DEFAULT_OWNER) where.add(`${schedule.owner} = '${DEFAULT_OWNER}'`);
     else if (owner !== undefined)
       where.add(`${schedule.owner} <> '${DEFAULT_OWNER}' AND ${schedule.owner} = ?`, owner);
-    if (agent !== undefined) where.add(`${schedule.agent} = ?`, agent);
+    if (agent !== undefined) where.add(schedule.ofAgent, agent);
     if (runId !== undefined) where.add(schedule.ofRun, runId);
     if (id !== undefined) where.add(`${schedule.id} = ?`, id);
     if (after !== undefined) where.add(schedule.follows, after.runId, after.id);
@@ -305,6 +308,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   return {
     run: (runId, owner) =>
       owner === undefined ? one(oneRun, [runId], toRun) : one(oneOwnRun, [runId, owner], toRun),
+    rows: (runIds) => all(severalRuns, [runIds], toRun),
     find: ({ owner, agent, name }) =>
       one(oneAlias, [toOwnedKey(agent, owner), name], (row: { readonly run: RunId }) => row.run),
     list(query) {
@@ -541,6 +545,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     texts: [
       oneRun,
       oneOwnRun,
+      severalRuns,
       oneAlias,
       otherRequest,
       aliasesOfRun,

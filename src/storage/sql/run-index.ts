@@ -36,11 +36,15 @@ export interface RunIndexOptions {
   /** The node of this log, if several can share it. */
   readonly node?: string;
   ask<Answer>(query: SqlQuery<Answer>): Answer | Promise<Answer>;
+  /** Finds the row of a run; absent if `ask` does so as well. */
+  askRow?(runId: RunId): Promise<RunEntry | undefined>;
   readonly search: WordSearch["search"];
 }
 
 /** Answers from the tables of an SQL engine, in agreement with what `read` returns. */
-export function createRunIndex({ queries, claims, node, ask, search }: RunIndexOptions): RunIndex {
+export function createRunIndex({ queries, claims, node, ask, search, ...options }: RunIndexOptions): RunIndex {
+  const { askRow = (runId) => ask(queries.run(runId)) } = options;
+
   /**
    * Resolves when the commit of a run that is under way is acknowledged, so that a query after it returns only what `read`
    * returns. The owner may append again before that, but such a commit is sent later; waiting for it too might never end.
@@ -85,7 +89,7 @@ export function createRunIndex({ queries, claims, node, ask, search }: RunIndexO
       const known = claims.get(runId);
       // A run of another owner takes as long as one that does not exist.
       if (owner === undefined || known === undefined || ownerOf(known.row) === owner) await settled(runId);
-      const entry = await ask(queries.run(runId, owner));
+      const entry = await (owner === undefined ? askRow(runId) : ask(queries.run(runId, owner)));
       return entry && acknowledged(entry);
     },
     find: async (alias) => ask(queries.find(alias)),
