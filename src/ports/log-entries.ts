@@ -111,6 +111,6 @@ export interface RunEntryPage {
   readonly next?: string;
   /** The number of selected runs, if it was asked for. */
   readonly total?: number;
-  /** Of a search: how many runs it has looked at one by one, because the page ends before it is full. */
+  /** How many runs were looked at one by one, if the page ends before it is full and is not the last one. */
   readonly looked?: number;
 }

@@ -143,6 +143,11 @@ export interface RunEntryQuery {
    * be short or empty and still have a next one.
    */
   readonly text?: string;
+  /**
+   * The caller wants only runs with these values in their metadata, as people write them: an engine may leave out others. Only for a list
+   * without a text, without an offset and not by creation. Its page can be short or empty and still have a next one.
+   */
+  readonly metadata?: Readonly<Record<string, string>>;
   /** Lists the least recently updated run first. */
   readonly oldestFirst?: boolean;
   /**

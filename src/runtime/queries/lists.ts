@@ -39,24 +39,26 @@ export interface RunSearch {
 type Sees = (run: RunEntry) => boolean;
 
 /**
- * Finds runs: those with a text by an index of the log, others one by one. One page looks at 10,000 runs at most, so it can end
- * early; `next` leads on.
+ * Finds runs: those with a text by an index of the log, those with values of metadata by the log, others one by one. One page looks at
+ * 10,000 runs at most, so it can end early; `next` leads on.
  */
 export async function searchRuns(
   log: EventLog,
   { limit, cursor: start, ...query }: RunEntryQuery,
   search: RunSearch,
 ): Promise<RunEntryPage> {
-  const { text } = search;
+  const { text, metadata } = search;
   const found: RunEntry[] = [];
   let cursor = start;
   let looked = 0;
-  // Mostly all that an index finds are wanted.
-  for (let size = text === undefined ? LOOKED_AT_ONCE : limit; ;) {
+  // Mostly all that the log finds are wanted.
+  const isFound = text !== undefined || metadata !== undefined;
+  for (let size = isFound ? limit : LOOKED_AT_ONCE; ;) {
     const page = await log.list({
       ...query,
       limit: size,
       ...(text !== undefined && { text }),
+      ...(text === undefined && metadata !== undefined && { metadata }),
       ...(cursor && { cursor }),
     });
     const places = page.runs.flatMap((run, at) => (!isHidden(run) && fits(run, search) ? [at] : []));
@@ -75,7 +77,7 @@ export async function searchRuns(
     if (cursor === undefined) return { runs: found };
     const isEnough = found.length >= limit || looked >= LOOKED || page.looked !== undefined;
     if (isEnough) return { runs: found, next: cursor };
-    size = text === undefined ? LOOKED_AT_ONCE : FOUND_AT_ONCE;
+    size = isFound ? FOUND_AT_ONCE : LOOKED_AT_ONCE;
   }
 }
 

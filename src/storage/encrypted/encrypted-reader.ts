@@ -27,7 +27,7 @@ export class EncryptedReader implements LogReader {
     this.#ring = ring;
   }
 
-  readonly list: LogReader["list"] = async ({ text, ...query }) => {
+  readonly list: LogReader["list"] = async ({ text, metadata: _, ...query }) => {
     if (text !== undefined) return this.#search(query, wordsOfSearch(text));
     const page = await this.#log.list(query);
     return { ...page, runs: await Promise.all(page.runs.map((run) => this.openRow(run))) };

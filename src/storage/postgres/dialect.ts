@@ -114,6 +114,7 @@ export const POSTGRES: SqlDialect = {
   },
   spent: "troupe.spent",
   statistics: "troupe.statistic",
+  holds: (column) => `strpos(${column}, ?) > 0`,
   anyOf: (column) => `${column} = ANY (?)`,
   notOwned: (run) =>
     `NOT EXISTS (SELECT FROM troupe.run AS owned WHERE owned.id = ${run} AND owned.owner = ANY (?))`,

@@ -20,6 +20,8 @@ export interface SqlDialect {
   readonly spent: string;
   /** What turns and completions have done; its sums are in tables beside it. Their columns have the same names in all engines. */
   readonly statistics: string;
+  /** The condition that a text, which is a value, is a part of a column. */
+  holds(column: string): string;
   /** The condition that a column has one of the texts of a list, which is one value. */
   anyOf(column: string): string;
   /** The condition that no node of a list, which is one value, owns a run; absent in an engine for one process. */

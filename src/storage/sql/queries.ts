@@ -63,7 +63,10 @@ export interface IndexQueries extends StatisticsQueries {
   /** The rows of several runs, in any order. */
   rows(runIds: readonly RunId[]): SqlQuery<readonly RunEntry[]>;
   find(alias: RunAlias): SqlQuery<RunId | undefined>;
-  list(query: RunEntryQuery): SqlQuery<RunEntryPage>;
+  /** A page of a list, or of its runs up to a place. */
+  list(query: RunEntryQuery, end?: ListPosition): SqlQuery<RunEntryPage>;
+  /** The place of a run of a list, which is so many behind its cursor; `undefined` if it has fewer. */
+  placeAt(query: RunEntryQuery, count: number): SqlQuery<ListPosition | undefined>;
   /** The runs of a list from its cursor on, and which of them have the words of a search. */
   walk(query: RunEntryQuery, words: readonly string[], size: number): SqlQuery<readonly WalkedRun[]>;
   /** Whether so many words are due that a search cannot look at all of these runs. */
@@ -192,8 +195,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       where.add(dialect.notOwned(column), notOwnedBy);
   }
 
-  /** The conditions of a list of runs. */
-  function selected(query: RunEntryQuery): Conditions {
+  /** The conditions of a list of runs, or of those up to a place. */
+  function selected(query: RunEntryQuery, end?: ListPosition): Conditions {
     const { agent, owner, status, failed = false, oldestFirst = false, byCreation = false } = query;
     if (byCreation) checkNoCursor(query);
     const position = positionOf(query);
@@ -213,17 +216,12 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       if (isOfOwner || agent === "") where.add(run.ownStatus, phase);
       else where.add(status === "idle" ? "status = ?" : run.busyStatus, phase);
     }
-    if (position !== undefined) {
-      const { updatedAt, runId } = position;
-      const [behind, before] = oldestFirst ? [">", "<"] : ["<", ">"];
-      const time = run.updatedAt;
-      where.add(
-        `${time} ${behind}= ? AND (${time} ${behind} ? OR ${run.id} ${before} ?)`,
-        updatedAt,
-        updatedAt,
-        runId,
-      );
-    }
+    const [behind, before] = oldestFirst ? [">", "<"] : ["<", ">"];
+    const time = run.updatedAt;
+    const add = (than: string, id: string, { updatedAt, runId }: ListPosition): void =>
+      where.add(`${time} ${than}= ? AND (${time} ${than} ? OR ${run.id} ${id} ?)`, updatedAt, updatedAt, runId);
+    if (position !== undefined) add(behind, before, position);
+    if (end !== undefined) add(before, `${behind}=`, end);
     return where;
   }
 
@@ -305,15 +303,30 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     return toQuery(finish(text), values, ([row]: readonly { readonly n: number }[]) => row?.n ?? 0);
   }
 
+  /** The place of the run that is so many behind the start of a list. */
+  function placeIn(
+    from: string,
+    where: Conditions,
+    order: string,
+    count: number,
+  ): SqlQuery<ListPosition | undefined> {
+    const text = `SELECT ${place} FROM ${from} WHERE ${where.text} ORDER BY ${order} LIMIT 1 OFFSET ?`;
+    return one(finish(text), [...where.values, count - 1], (row: ListPosition) => ({ ...row }));
+  }
+
   return {
     run: (runId, owner) =>
       owner === undefined ? one(oneRun, [runId], toRun) : one(oneOwnRun, [runId, owner], toRun),
     rows: (runIds) => all(severalRuns, [runIds], toRun),
     find: ({ owner, agent, name }) =>
       one(oneAlias, [toOwnedKey(agent, owner), name], (row: { readonly run: RunId }) => row.run),
-    list(query) {
-      const { limit, offset = 0, byCreation = false } = query;
-      const where = selected(query);
+    list(query, end) {
+      const { limit, offset = 0, byCreation = false, metadata = {} } = query;
+      const where = selected(query, end);
+      for (const [name, text] of Object.entries(metadata)) {
+        const holds = dialect.holds("metadata");
+        where.add(`(${holds} OR ${holds})`, ...storedForms(name, text));
+      }
       const from = byCreation ? run.byCreation.from : fromOf(query);
       if (byCreation) where.add(run.byCreation.placed);
       // The runs of an owner are sorted; in the order of their creation they stand among those of all others.
@@ -329,6 +342,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         return { runs: page, ...(more && last !== undefined && { next: toListCursor(last) }) };
       });
     },
+    placeAt: (query, count) => placeIn(fromOf(query), selected(query), orderOf(query), count),
     walk(query, searched, size) {
       const where = selected(query);
       const fits = words.fits(searched);
@@ -563,6 +577,22 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
 /** Whether requests of a phase have started and not ended: a run has one of them at most. */
 function isOfStarted(phase: RequestPhase | undefined): phase is "running" | "waiting" | "held" {
   return phase === "running" || phase === "waiting" || phase === "held";
+}
+
+/** How a value that people write as a text can stand in stored metadata: as that text, or as a number or something else of JSON. */
+function storedForms(name: string, text: string): readonly [string, string] {
+  const key = `${JSON.stringify(name)}:`;
+  const quoted = key + JSON.stringify(text);
+  return [quoted, isPlainJson(text) ? key + text : quoted];
+}
+
+function isPlainJson(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value !== "string" && JSON.stringify(value) === text;
+  } catch {
+    return false;
+  }
 }
 
 interface WalkedRow extends ListPosition {

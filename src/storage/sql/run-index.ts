@@ -1,8 +1,9 @@
 import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
+import type { RequestEntry, RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
+import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { countedOf, toRequestPage } from "../shared/lists.ts";
+import { countedOf, toListCursor, toRequestPage } from "../shared/lists.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
 import type { IndexQueries } from "./queries.ts";
 import type { SqlQuery } from "./query.ts";
@@ -60,6 +61,14 @@ export function createRunIndex({ queries, claims, node, ask, search, ...options 
     return head === entry.head ? entry : { ...entry, head };
   }
 
+  /** A page of the runs of a list with some metadata. No index has these: so many rows are looked at, and a place in the list ends the page. */
+  async function listLooked(query: RunEntryQuery): Promise<RunEntryPage> {
+    const end = await ask(queries.placeAt(query, LOOKED));
+    const page = await ask(queries.list(query, end));
+    if (page.next !== undefined || end === undefined) return page;
+    return { ...page, next: toListCursor(end), looked: LOOKED };
+  }
+
   async function find(requestId: RequestId, owner: string | undefined): Promise<RequestEntry | undefined> {
     const entry = await ask(queries.lookup(requestId, owner ?? DEFAULT_OWNER));
     return entry === undefined && owner === undefined ? ask(queries.lookupOther(requestId)) : entry;
@@ -98,6 +107,10 @@ export function createRunIndex({ queries, claims, node, ask, search, ...options 
         const page = await search({ ...query, text });
         return { ...page, runs: page.runs.map(acknowledged) };
       }
+      if (query.metadata !== undefined && query.byCreation !== true) {
+        const page = await listLooked(query);
+        return { ...page, runs: page.runs.map(acknowledged) };
+      }
       if (query.byCreation === true && queries.place !== undefined) await ask(queries.place);
       const { runs, ...page } = await ask(queries.list(query));
       const most = countedOf(query);
@@ -134,3 +147,6 @@ export function createRunIndex({ queries, claims, node, ask, search, ...options 
     unreferenced: async (things) => (things.length === 0 ? [] : ask(queries.unreferenced(things))),
   };
 }
+
+/** How many runs a page looks at, if no index finds those that are wanted. */
+const LOOKED = 10_000;

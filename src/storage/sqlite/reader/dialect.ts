@@ -120,6 +120,7 @@ export const SQLITE: SqlDialect = {
   },
   spent: "spent",
   statistics: "statistic",
+  holds: (column) => `instr(${column}, ?) > 0`,
   // A list of texts is bound as JSON.
   anyOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   finish: (text) => text,
