@@ -102,6 +102,8 @@ export interface RequestEntryPage {
   readonly requests: readonly ListedRequestEntry[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
+  /** How many runs were looked at one by one, if the page ends before it is full and is not the last one. */
+  readonly looked?: number;
 }
 
 /** A part of the list of runs. */

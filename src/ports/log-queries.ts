@@ -35,6 +35,8 @@ export interface RequestListQuery {
   readonly phase?: RequestPhase;
   /** Only those in runs that were updated at this time or later, in milliseconds since 1970. */
   readonly updatedAfter?: number;
+  /** Only those in runs that were created before this time. The page can be short or empty and still have a next one. */
+  readonly createdBefore?: number;
   readonly limit: number;
   /** The `next` of the previous page. */
   readonly cursor?: string;

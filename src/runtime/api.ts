@@ -149,7 +149,7 @@ export interface Runtime {
 
   /**
    * Lists the requests of all runs: those of the most recently updated run first, and of a run the one that was accepted last
-   * first. With `since` or `until` a page looks at 10,000 requests at most, so it can end early; `next` leads on.
+   * first. With `since` or `until` a page looks at 10,000 requests or runs at most, so it can end early; `next` leads on.
    */
   listRequests(query: RequestsQuery): Promise<RequestsPage>;
 

@@ -86,7 +86,7 @@ const LOOKED_AT_ONCE = 100;
 const FOUND_AT_ONCE = 1_000;
 
 /**
- * Finds requests in the list of those of all runs. One page looks at 10,000 requests at most, so it can end early; `next` leads
+ * Finds requests in the list of those of all runs. One page looks at 10,000 requests or runs at most, so it can end early; `next` leads
  * on.
  */
 export async function searchRequests(
@@ -116,6 +116,7 @@ export async function searchRequests(
       ...(phase !== undefined && { phase }),
       // A request changes its run when it is accepted.
       updatedAfter: Math.max(updatedAfter, since),
+      ...(until < Infinity && { createdBefore: until + CREATED_LATER_MS }),
       limit: size,
       ...(cursor !== undefined && { cursor }),
     });
@@ -136,13 +137,16 @@ export async function searchRequests(
       continue;
     }
     found.push(...fitting.flatMap((at) => page.requests[at] ?? []).map(toListedRequest));
-    looked += page.requests.length;
+    looked += page.requests.length + (page.looked ?? 0);
     cursor = page.next;
     if (cursor === undefined) return { requests: found };
     if (found.length >= limit || looked >= LOOKED) return { requests: found, next: cursor };
     size = LOOKED_AT_ONCE;
   }
 }
+
+/** A run is created a moment after its first request is accepted, which can wait for its turn. The clocks of nodes differ, too. */
+const CREATED_LATER_MS = 3_600_000;
 
 /** A part of the list by creation for a caller that does not see each run. Looks at 10,000 runs at most. */
 export async function listSeen(

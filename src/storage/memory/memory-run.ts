@@ -275,11 +275,12 @@ export function listRequests(
   query: RequestListQuery,
   lookup: Lookup,
 ): RequestEntryPage {
-  const { runId, phase, updatedAfter = 0, limit } = query;
+  const { runId, phase, updatedAfter = 0, createdBefore = Infinity, limit } = query;
   const position = requestPositionOf(query);
   const places = order.filter(
     (place) =>
       place.updatedAt >= updatedAfter &&
+      place.row.createdAt < createdBefore &&
       (runId === undefined || place.runId === runId) &&
       isListed(place, query),
   );
@@ -296,7 +297,8 @@ export function listRequests(
   };
   const rest = places.find((place) => place.runId === position?.runId);
   // The run may have moved in the list since; the next page goes on behind the place that it had.
-  if (rest && position) take({ ...rest, ...position }, toOwnedKey(position.requestId, ownerOf(rest.row)));
+  if (rest && position?.requestId !== undefined)
+    take({ ...rest, ...position }, toOwnedKey(position.requestId, ownerOf(rest.row)));
   for (const place of places) {
     if (found.length > limit) break;
     if (position === undefined || (place !== rest && compareRuns(position, place) < 0)) take(place);

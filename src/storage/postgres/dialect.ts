@@ -9,7 +9,7 @@ export const POSTGRES: SqlDialect = {
     id: "run.id",
     node: "owner",
     owner: "belongs_to",
-    createdAt: "created_at",
+    createdAt: "run.created_at",
     updatedAt: "updated_at",
     // It knows how many there are.
     agentOfFew: "agent",

@@ -10,8 +10,15 @@ import type {
   SeenRun,
 } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
-import type { OutboxEntry, RequestEntry, RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
-import type { OutboxQuery, RunEntryQuery } from "../../ports/log-queries.ts";
+import type {
+  ListedRequestEntry,
+  OutboxEntry,
+  RequestEntry,
+  RequestEntryPage,
+  RunEntry,
+  RunEntryPage,
+} from "../../ports/log-entries.ts";
+import type { OutboxQuery, RequestListQuery, RunEntryQuery } from "../../ports/log-queries.ts";
 import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import type { LogWakes, RunWake } from "../../ports/router.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -21,13 +28,14 @@ import {
   compareTexts,
   compareWaits,
   positionOf,
+  requestPositionOf,
   toListCursor,
-  toRequestPage,
+  toRequestCursor,
   toSchedulePage,
   toWaitPage,
   totalOf,
 } from "../shared/lists.ts";
-import type { ListPosition } from "../shared/lists.ts";
+import type { ListPosition, RequestPosition } from "../shared/lists.ts";
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
 import { readServerDurability } from "./connection/server.ts";
@@ -274,6 +282,28 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     };
   }
 
+  async function listRequestsOnce(query: RequestListQuery, isCopy: IsCopy): Promise<RequestEntryPage> {
+    const { limit, cursor: start } = query;
+    let looked = 0;
+    const pages = await all((log, place) =>
+      keptPage(limit, start, isNeededOf(isCopy)(place), async (count, cursor) => {
+        const page = await log.listRequests(pageOf(query, count, cursor));
+        looked += page.looked ?? 0;
+        return { items: page.requests, next: page.next };
+      }),
+    );
+    const parts = pages.map(({ items, next }) => ({
+      items,
+      until: next === undefined ? undefined : requestPositionOf({ cursor: next }),
+    }));
+    const { items, next } = mergeParts<RequestPosition, ListedRequestEntry>(parts, compareRuns, limit);
+    return {
+      requests: items,
+      ...(next !== undefined && { next: toRequestCursor(next) }),
+      ...(looked > 0 && next !== undefined && items.length < limit && { looked }),
+    };
+  }
+
   function runIds(...[query]: Parameters<EventLog["runIds"]>): Promise<readonly RunId[]> {
     const { after, limit, ...rest } = query;
     return places.everywhere(async (isCopy) => {
@@ -444,14 +474,7 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     async listRequests(query) {
       const { runId } = query;
       if (runId !== undefined) return places.ask(runId, (log) => log.listRequests(query));
-      return paged(
-        query,
-        async (log, limit, cursor) => {
-          const { requests, next } = await log.listRequests(pageOf(query, limit, cursor));
-          return { items: requests, next };
-        },
-        { compare: compareRuns, toPage: toRequestPage },
-      );
+      return places.everywhere((isCopy) => listRequestsOnce(query, isCopy));
     },
     run: async (runId, owner) => places.ask(runId, (log) => log.run(runId, owner)),
     async find(alias) {

@@ -120,8 +120,8 @@ export function schedulePositionOf({
   return { runId, id };
 }
 
-/** A position in the list of requests: after this request, in a run that was at this place when it was listed. */
-export type RequestPosition = ListPosition & Pick<ListedRequestEntry, "requestId">;
+/** A position in the list of requests: after this request, or after all of the run, which was at this place when it was listed. */
+export type RequestPosition = ListPosition & Partial<Pick<ListedRequestEntry, "requestId">>;
 
 /** Makes a page of requests of which one more than the limit was read. */
 export function toRequestPage(
@@ -131,17 +131,22 @@ export function toRequestPage(
   const requests = found.slice(0, limit);
   const last = requests.at(-1);
   if (found.length <= limit || last === undefined) return { requests };
-  return { requests, next: `${toListCursor(last)}.${last.requestId}` };
+  return { requests, next: toRequestCursor(last) };
+}
+
+/** Encodes a position in the list of requests as a cursor. */
+export function toRequestCursor({ requestId = "", ...run }: RequestPosition): string {
+  return `${toListCursor(run)}.${requestId}`;
 }
 
 /** The request behind which a page begins; `undefined` for the start of the list. */
 export function requestPositionOf({ cursor }: Pick<RequestListQuery, "cursor">): RequestPosition | undefined {
   if (cursor === undefined) return undefined;
   const [, updatedAt, runId, requestId] =
-    /^(\d{1,16})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/.exec(cursor) ?? [];
+    /^(\d{1,16})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*)$/.exec(cursor) ?? [];
   if (runId === undefined || requestId === undefined)
     throw new AgentError("invalid_request", "the cursor is not one that the list of requests returned");
-  return { updatedAt: Number(updatedAt), runId, requestId };
+  return { updatedAt: Number(updatedAt), runId, ...(requestId !== "" && { requestId }) };
 }
 
 /** The order of keys in all engines; turns come before completions. */

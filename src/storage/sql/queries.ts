@@ -88,8 +88,10 @@ export interface IndexQueries extends StatisticsQueries {
   requests(query: RequestQuery): SqlQuery<readonly RequestEntry[]>;
   /** The rest of the requests of the run in which the previous page has ended; `undefined` for the first page. */
   restOfRun(query: RequestListQuery): SqlQuery<readonly ListedRequestEntry[]> | undefined;
-  /** The requests of the runs behind that one. */
-  requestsOfRuns(query: RequestListQuery): SqlQuery<readonly ListedRequestEntry[]>;
+  /** The requests of the runs behind that one, or of these up to a place. */
+  requestsOfRuns(query: RequestListQuery, end?: ListPosition): SqlQuery<readonly ListedRequestEntry[]>;
+  /** The place of the run that is so many behind that one, without regard to the time at which runs were created. */
+  placeOfRequests(query: RequestListQuery, count: number): SqlQuery<ListPosition | undefined>;
   open(query: OwnerQuery): SqlQuery<readonly RequestEntry[]>;
   waking(query: WakeQuery): SqlQuery<readonly RequestEntry[]>;
   parked(query: ParkedQuery): SqlQuery<readonly RequestEntry[]>;
@@ -231,19 +233,35 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     return owner === undefined || owner === DEFAULT_OWNER ? run.ofFailed : run.ofFailedOfOwner;
   }
 
-  /** The conditions of a list of requests, in the runs behind a cursor of the list of runs. */
-  function selectedRequests(query: Omit<RequestListQuery, "limit">, cursor?: string): Conditions {
-    const { owner, agent, runId, phase, updatedAfter } = query;
-    const where = selected({
+  /** The conditions of the runs of a list of requests, behind a place of the list of runs and up to another one. */
+  function selectedRuns(
+    { owner, agent, runId, phase, updatedAfter }: Omit<RequestListQuery, "limit">,
+    after?: ListPosition,
+    end?: ListPosition,
+  ): Conditions {
+    const query: RunEntryQuery = {
       limit: 0,
       ...(owner !== undefined && { owner }),
       ...(agent !== undefined && { agent }),
       // The status of a run is the phase of its started request.
       ...(isOfStarted(phase) && runId === undefined && { status: phase }),
-      ...(cursor !== undefined && { cursor }),
-    });
+      ...(after !== undefined && { cursor: toListCursor(after) }),
+    };
+    const where = selected(query, end);
     if (runId !== undefined) where.add(`${run.id} = ?`, runId);
     if (updatedAfter !== undefined) where.add(`${run.updatedAt} >= ?`, updatedAfter);
+    return where;
+  }
+
+  /** The conditions of a list of requests in these runs. */
+  function selectedRequests(
+    query: Omit<RequestListQuery, "limit">,
+    after?: ListPosition,
+    end?: ListPosition,
+  ): Conditions {
+    const { phase, createdBefore } = query;
+    const where = selectedRuns(query, after, end);
+    if (createdBefore !== undefined) where.add(`${run.createdAt} < ?`, createdBefore);
     if (isOfStarted(phase))
       where.add(`${request.id} = run.started AND ${request.startedPhase}`, REQUEST_PHASES.indexOf(phase));
     // As in the index of queued requests. The index of the runs with something to do has many that are not.
@@ -417,8 +435,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     },
     restOfRun(query) {
       const after = requestPositionOf(query);
-      if (after === undefined || (query.runId !== undefined && query.runId !== after.runId)) return undefined;
+      if (after?.requestId === undefined) return undefined;
       const { runId, requestId, updatedAt } = after;
+      if (query.runId !== undefined && query.runId !== runId) return undefined;
       const where = selectedRequests({ ...query, runId });
       where.add(
         `(${requestPlace.join()}) < (${request.placeOf})`,
@@ -433,9 +452,12 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         updatedAt,
       }));
     },
-    requestsOfRuns(query) {
-      const after = requestPositionOf(query);
-      const where = selectedRequests(query, after && toListCursor(after));
+    placeOfRequests(query, count) {
+      const where = selectedRuns(query, requestPositionOf(query));
+      return placeIn(run.from, where, orderOf({ limit: 0 }), count);
+    },
+    requestsOfRuns(query, end) {
+      const where = selectedRequests(query, requestPositionOf(query), end);
       // Few requests are queued: sorting these reads less than all runs in their order.
       const isSorted =
         query.phase === "queued" && (query.owner === undefined || query.owner === DEFAULT_OWNER);

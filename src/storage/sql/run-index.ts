@@ -3,7 +3,7 @@ import type { RequestEntry, RunEntry, RunEntryPage } from "../../ports/log-entri
 import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { countedOf, toListCursor, toRequestPage } from "../shared/lists.ts";
+import { countedOf, toListCursor, toRequestCursor, toRequestPage } from "../shared/lists.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
 import type { IndexQueries } from "./queries.ts";
 import type { SqlQuery } from "./query.ts";
@@ -89,10 +89,15 @@ export function createRunIndex({ queries, claims, node, ask, search, ...options 
       await settled(query.runId);
       const rest = queries.restOfRun(query);
       const found = rest === undefined ? [] : await ask(rest);
-      if (found.length > query.limit) return toRequestPage(found, query);
-      const behind =
-        query.runId !== undefined && rest !== undefined ? [] : await ask(queries.requestsOfRuns(query));
-      return toRequestPage([...found, ...behind], query);
+      const isOver = query.runId !== undefined && rest !== undefined;
+      if (found.length > query.limit || isOver) return toRequestPage(found, query);
+      // No index has when runs were created: so many rows are looked at, and a place in the list ends the page.
+      const isLooked =
+        query.createdBefore !== undefined && query.runId === undefined && query.phase !== "queued";
+      const end = isLooked ? await ask(queries.placeOfRequests(query, LOOKED)) : undefined;
+      const page = toRequestPage([...found, ...(await ask(queries.requestsOfRuns(query, end)))], query);
+      if (page.next !== undefined || end === undefined) return page;
+      return { ...page, next: toRequestCursor(end), looked: LOOKED };
     },
     async run(runId, owner) {
       const known = claims.get(runId);

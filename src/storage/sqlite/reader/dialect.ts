@@ -8,7 +8,7 @@ export const SQLITE: SqlDialect = {
     id: "run_id",
     node: "NULL",
     owner: "owner",
-    createdAt: "created",
+    createdAt: "run.created",
     updatedAt: "updated",
     agentOfFew: "+agent",
     head: "(SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1)",

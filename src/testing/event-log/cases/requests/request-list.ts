@@ -29,7 +29,7 @@ export function testRequestList(subject: EventLogSubject): void {
       });
     });
 
-    test("it is filtered by owner, agent, run, phase and the time of the last update", async () => {
+    test("it is filtered by owner, agent, run, phase and the times of the run", async () => {
       const log = await openFor(subject);
       await fill(log);
       for (const limit of [1, 9]) {
@@ -50,6 +50,11 @@ export function testRequestList(subject: EventLogSubject): void {
         expect(await list({ phase: "held" })).toEqual([]);
         expect(await list({ updatedAfter: 20 })).toEqual(["c2", "c1", "b1"]);
         expect(await list({ updatedAfter: 31 })).toEqual([]);
+        expect(await list({ createdBefore: 3 })).toEqual(["b1", "a3", "a2", "a1"]);
+        expect(await list({ createdBefore: 3, phase: "queued" })).toEqual(["b1", "a3"]);
+        expect(await list({ createdBefore: 3, phase: "waiting", updatedAfter: 10 })).toEqual(["a2"]);
+        expect(await list({ createdBefore: 2, runId: asRunId("b") })).toEqual([]);
+        expect(await list({ createdBefore: 1 })).toEqual([]);
       }
     });
 
@@ -86,14 +91,14 @@ const WAITING = { status: "waiting", started: asRequestId("a2") } as const;
 /** Three runs: one whose second request waits, one of another owner, and one of another agent with two ended requests. */
 async function fill(log: EventLog): Promise<{ readonly a: Cursor }> {
   const done = { phase: "completed", started: 1, completed: 2 } as const;
-  const a = await begin(log, "a", { ...WAITING, updatedAt: 10 }, [
+  const a = await begin(log, "a", { ...WAITING, createdAt: 1, updatedAt: 10 }, [
     { ...mark("a1", 1), ...done },
     { ...mark("a2", 2), phase: "waiting", started: 3 },
     mark("a3", 3),
   ]);
-  await begin(log, "b", { owner: "acme", status: "running", updatedAt: 20 }, [mark("b1", 1)]);
+  await begin(log, "b", { owner: "acme", status: "running", createdAt: 2, updatedAt: 20 }, [mark("b1", 1)]);
   const ended = [mark("c1", 1), mark("c2", 2)].map((one) => ({ ...one, ...done }));
-  await begin(log, "c", { agent: "other", updatedAt: 30 }, ended);
+  await begin(log, "c", { agent: "other", createdAt: 3, updatedAt: 30 }, ended);
   return { a };
 }
 

@@ -140,6 +140,43 @@ export function testRunList(subject: EventLogSubject): void {
       expect(await list()).toEqual(["run-0", "run-2"]);
     });
 
+    test("a list by metadata leaves out no run with the values", async () => {
+      const log = await openFor(subject);
+      const kept = [
+        { lot: "1", shelf: "left" },
+        { lot: 1 },
+        { lot: "2", shelf: "1" },
+        { lot: 'a "1"\n', shelf: "left" },
+        { lot: { of: ["1"] } },
+        { 'lot"': true },
+        {},
+      ];
+      for (const [index, metadata] of kept.entries()) {
+        const { cursor } = await log.claim(asRunId(`run-${index}`));
+        await log.append(cursor, { events: [], records: [], run: row({ metadata, updatedAt: index }) });
+      }
+      const found = async (
+        metadata: Readonly<Record<string, string>>,
+        wanted: readonly number[],
+        query: Partial<RunEntryQuery> = {},
+      ): Promise<void> => {
+        for (const limit of [1, 2, 9]) {
+          const runs = await listAll(log, { limit, metadata, ...query });
+          const places = runs.map(({ runId }) => Number(runId.at(-1)));
+          // An engine may have more.
+          expect(places.filter((place) => wanted.includes(place))).toEqual(wanted);
+        }
+      };
+      await found({ lot: "1" }, [1, 0]);
+      await found({ lot: "1" }, [0, 1], { oldestFirst: true });
+      await found({ lot: "1", shelf: "left" }, [0]);
+      await found({ shelf: "left" }, [3, 0], { owner: "default", agent: "echo", status: "idle" });
+      await found({ lot: 'a "1"\n' }, [3]);
+      await found({ lot: '{"of":["1"]}' }, [4]);
+      await found({ 'lot"': "true" }, [5]);
+      await found({}, [6, 5, 4, 3, 2, 1, 0]);
+    });
+
     test("a list with an offset has a total and a next page", async () => {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30]);
