@@ -100,14 +100,17 @@ export const POSTGRES: SqlDialect = {
     due: "troupe.text_due JOIN troupe.run ON run.id = text_due.run",
     // The row of the words is read once for all of them.
     fits: (words) => ({
-      text: "(SELECT words FROM troupe.run_text WHERE run_text.run = run.id) @@ (?::text)::tsquery",
+      text: `(SELECT ${MATCHES} FROM troupe.run_text WHERE run_text.run = run.id)`,
       values: [toMatch(words)],
     }),
-    // All are planned for, so that a scan is no choice, and not more are read than are needed.
-    matching: `WITH every AS MATERIALIZED (SELECT run FROM troupe.run_text WHERE words @@ (?::text)::tsquery)
-      SELECT run FROM every LIMIT ?`,
-    toMatch,
-    isMatching: "run.id IN (SELECT run FROM hit)",
+    // All are planned for, so that a scan is no choice, and not more are read than are needed. Others are looked for in the row that was found.
+    matching: (words, others, most) => ({
+      text: `WITH every AS MATERIALIZED (SELECT run, ${others.length === 0 ? "true" : MATCHES} AS fits
+          FROM troupe.run_text WHERE ${MATCHES})
+        SELECT run, fits FROM every LIMIT ?`,
+      values: [...(others.length === 0 ? [] : [toMatch(others)]), toMatch(words), most],
+    }),
+    isMatching: () => ({ text: "run.id IN (SELECT run FROM hit WHERE fits)", values: [] }),
     ended: `(SELECT completed FROM troupe.request
       WHERE request.run = run.id AND completed <> request.started
       ORDER BY accepted_n DESC LIMIT 1)`,
@@ -123,6 +126,8 @@ export const POSTGRES: SqlDialect = {
     return text.replaceAll("?", () => `$${(count += 1)}`);
   },
 };
+
+const MATCHES = "words @@ (?::text)::tsquery";
 
 function toMatch(words: readonly string[]): string {
   return words.map((word) => `'${word}':*`).join(" & ");

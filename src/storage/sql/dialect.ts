@@ -174,14 +174,19 @@ interface TextTable {
   /** The statement that says whether too many are due to find them all, if the engine cannot stop to look for them. */
   readonly isBehind?: string;
   /** The condition that words of a run begin with those of a search, with its values. */
-  fits(words: readonly string[]): { readonly text: string; readonly values: readonly QueryValue[] };
-  /** The statement that finds the runs with the words of a search: a value for those, in the form of `toMatch`, and one for the limit. */
-  readonly matching: string;
-  toMatch(words: readonly string[]): string;
-  /** The condition that a row of the table of runs is one of those. */
-  readonly isMatching: string;
+  fits(words: readonly string[]): TextCondition;
+  /** The statement that finds runs with the words of a search by the index, up to a number; some say whether they have others, too. */
+  matching(words: readonly string[], others: readonly string[], most: number): TextCondition;
+  /** The condition that a row of the table of runs is one of those, and has the others, too. */
+  isMatching(others: readonly string[]): TextCondition;
   /** The id of the last event of the newest request that has ended, and is no message. */
   readonly ended: string;
+}
+
+/** A part of a statement with its values. */
+export interface TextCondition {
+  readonly text: string;
+  readonly values: readonly QueryValue[];
 }
 
 /** The audit trail. Its columns have the same names in all engines, except that of the run. */

@@ -382,17 +382,14 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       return all(finish(text), [...where.values, limit], (row: ListPosition) => ({ ...row }));
     },
     matching(query, { words: searched, most, others = [] }) {
+      const [hit, isHit] = [words.matching(searched, others, most + 1), words.isMatching(others)];
       const where = selected(query);
-      if (others.length > 0) {
-        const fits = words.fits(others);
-        where.add(fits.text, ...fits.values);
-      }
       // The first row has the number of runs that the index has found.
-      const text = `WITH hit AS MATERIALIZED (${words.matching})
+      const text = `WITH hit AS MATERIALIZED (${hit.text})
         SELECT NULL AS "runId", count(*) AS "updatedAt" FROM hit
-        UNION ALL SELECT * FROM (SELECT ${place} FROM ${run.from} WHERE ${words.isMatching} AND ${where.text}
+        UNION ALL SELECT * FROM (SELECT ${place} FROM ${run.from} WHERE ${isHit.text} AND ${where.text}
           ORDER BY ${orderOf(query)} LIMIT ?) AS found`;
-      const values = [words.toMatch(searched), most + 1, ...where.values, query.limit];
+      const values = [...hit.values, ...isHit.values, ...where.values, query.limit];
       return toQuery(finish(text), values, ([hits, ...found]: readonly ListPosition[]) =>
         Number(hits?.updatedAt) > most ? undefined : found.map((row) => ({ ...row })),
       );

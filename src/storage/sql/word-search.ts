@@ -36,7 +36,7 @@ export interface WordSearch {
 
 /**
  * A search looks at the newest runs first, which answers one for a frequent word: an index would find too many. One for a rare
- * word asks the index. What has changed since its words were written is looked at itself.
+ * word, which few or none of these have, asks the index. What has changed since its words were written is looked at itself.
  */
 export function createWordSearch({ queries, ask, read }: WordSearchOptions): WordSearch {
   async function search({
@@ -53,7 +53,10 @@ export function createWordSearch({ queries, ask, read }: WordSearchOptions): Wor
       return toPage(walked.found, query, walked);
     }
     const fitting = await fit(due, words);
-    const walked = await walk(query, words, { fitting, size: WALK });
+    const first = await walk(query, words, { fitting, size: FIRST_WALK });
+    const isEnough = first.isOver || first.found.length > query.limit;
+    const isFrequent = first.found.length >= FREQUENT && !isEnough;
+    const walked = isFrequent ? await walk(query, words, { fitting, size: WALK }) : first;
     if (walked.isOver || walked.found.length > query.limit) return toPage(walked.found, query, walked);
     const most = { ...query, limit: query.limit + 1 + due.length };
     // An index reads all runs of a frequent word before it takes the next one, so it is asked for the longest alone, which few have.
@@ -168,7 +171,12 @@ async function withOwner(words: readonly string[], owner: string | undefined): P
   return words.map((word) => `${key}:${word}`);
 }
 
-/** How many runs are looked at one by one before the index is asked, and how many if it has found too many. */
+/**
+ * How many runs are looked at one by one before the index is asked, how many if so many of these have the words that more of them make a page,
+ * and how many if the index has found too many.
+ */
+const FIRST_WALK = 100;
+const FREQUENT = 5;
 const WALK = 1_000;
 const LONG_WALK = 5_000;
 

@@ -1,5 +1,5 @@
 import { RUN_FAILED, WAIT_IS_OWNED, WAIT_OWNER } from "../format/schema.ts";
-import type { SqlDialect } from "../../sql/dialect.ts";
+import type { SqlDialect, TextCondition } from "../../sql/dialect.ts";
 
 /** The tables of ../format/schema.ts, whose rows have the number of their run. */
 export const SQLITE: SqlDialect = {
@@ -110,10 +110,15 @@ export const SQLITE: SqlDialect = {
     // So many chunks would have to be read to know which runs are due.
     isBehind:
       "SELECT coalesce((SELECT max(seq) FROM chunk) - (SELECT seq FROM text_place), 0) > 2000 AS behind",
-    fits: (words) => ({ text: words.map(() => BEGINS).join(" AND "), values: words }),
-    matching: "SELECT rowid FROM run_words WHERE run_words MATCH ? LIMIT ?",
-    toMatch: (words) => words.map((word) => `"${word}" *`).join(" AND "),
-    isMatching: "rid IN (SELECT rowid FROM hit)",
+    fits,
+    matching: (words, _others, most) => ({
+      text: "SELECT rowid FROM run_words WHERE run_words MATCH ? LIMIT ?",
+      values: [words.map((word) => `"${word}" *`).join(" AND "), most],
+    }),
+    isMatching(others) {
+      const { text, values } = fits(others);
+      return { text: ["rid IN (SELECT rowid FROM hit)", text].filter(Boolean).join(" AND "), values };
+    },
     ended: `(SELECT completed FROM request
       WHERE request.rid = run.rid AND completed <> request.started
       ORDER BY accepted_n DESC, accepted_after DESC LIMIT 1)`,
@@ -125,6 +130,10 @@ export const SQLITE: SqlDialect = {
   anyOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   finish: (text) => text,
 };
+
+function fits(words: readonly string[]): TextCondition {
+  return { text: words.map(() => BEGINS).join(" AND "), values: words };
+}
 
 function idsOf(which: string): string {
   return `SELECT run_id AS id FROM run
