@@ -20,36 +20,45 @@ function runsIn(series: string): string {
 
 const clerk = defineAgent({ name: "clerk", purpose: "Answers.", chat: (input) => input });
 
-async function check(log: EventLog): Promise<void> {
+/** The pages of some lists. */
+async function listsOf(log: EventLog): Promise<Readonly<Record<string, readonly (readonly string[])[]>>> {
   const runtime = createRuntime({ agents: [clerk], log });
   onTestFinished(() => log.close());
   onTestFinished(() => runtime.close());
   await runtime.ready();
-
-  const runs = await pagesOf(async (cursor) => {
-    const page = await runtime.runs({ limit: 5, metadata: { lot: "7" }, ...cursor });
-    return { ids: page.runs.map(({ run_id: id }) => id), next: page.next };
-  });
-  expect(runs).toEqual([[`run_${RUNS}`], ["run_30"]]);
-  const oldest = { limit: 5, order: "oldest", metadata: { lot: "7" } } as const;
-  expect((await runtime.runs(oldest)).runs.map(({ run_id: id }) => id)).toEqual(["run_30"]);
-
-  const hour = 3_600_000;
-  const requests = await pagesOf(async (cursor) => {
-    const page = await runtime.listRequests({ limit: 5, until: 8 - hour, ...cursor });
+  const runs = (order: "updated" | "oldest"): Promise<readonly (readonly string[])[]> =>
+    pagesOf(async (cursor) => {
+      const page = await runtime.runs({ limit: 5, order, metadata: { lot: "7" }, ...cursor });
+      return { ids: page.runs.map(({ run_id: id }) => id), next: page.next };
+    });
+  const requests = (createdBefore: number): Promise<readonly (readonly string[])[]> =>
+    pagesOf(async (cursor) => {
+      const page = await log.listRequests({ limit: 5, createdBefore, ...cursor });
+      return { ids: page.requests.map(({ requestId }) => requestId), next: page.next };
+    });
+  const ended = await pagesOf(async (cursor) => {
+    const page = await runtime.listRequests({ limit: 5, until: 4 - 3_600_000, ...cursor });
     return { ids: page.requests.map(({ request_id: id }) => id), next: page.next };
   });
-  expect(requests).toEqual([[], []]);
-  // Those of the runs that are created a little later are looked at, too.
-  const entries = await pagesOf(async (cursor) => {
-    const page = await log.listRequests({ limit: 5, createdBefore: 8, ...cursor });
-    return { ids: page.requests.map(({ requestId }) => requestId), next: page.next };
-  });
-  expect(entries).toEqual([[], [7, 6, 5, 4, 3].map((n) => `req_${n}`), ["req_2", "req_1"]]);
+  return {
+    "runs with a lot": await runs("updated"),
+    "the oldest first": await runs("oldest"),
+    "requests of the first runs": await requests(8),
+    "requests before an hour that ends with the first runs": ended,
+  };
 }
 
+const LISTS = {
+  "runs with a lot": [[`run_${RUNS}`], ["run_30"]],
+  "the oldest first": [["run_30"], [`run_${RUNS}`]],
+  "requests of the first runs": [[], [7, 6, 5, 4, 3].map((n) => `req_${n}`), ["req_2", "req_1"]],
+  "requests before an hour that ends with the first runs": [[], []],
+};
+
 async function pagesOf(
-  read: (cursor: { readonly cursor?: string }) => Promise<{ ids: readonly string[]; next: string | undefined }>,
+  read: (cursor: {
+    readonly cursor?: string;
+  }) => Promise<{ ids: readonly string[]; next: string | undefined }>,
 ): Promise<readonly (readonly string[])[]> {
   const pages: (readonly string[])[] = [];
   for (let cursor: string | undefined; ;) {
@@ -72,7 +81,7 @@ test("SQLite ends a page at the ten thousandth run that it has looked at, and th
     INSERT INTO request (request_id, rid, phase, created, accepted_n, accepted_after)
       SELECT 'req_' || rid, rid, 3, created, 1, 0 FROM run`);
   database.close();
-  await check(sqliteLog(directory));
+  expect(await listsOf(sqliteLog(directory))).toEqual(LISTS);
 });
 
 describe("with PostgreSQL", () => {
@@ -91,6 +100,6 @@ describe("with PostgreSQL", () => {
       `INSERT INTO troupe.request (id, run, phase, created_at, accepted_n, accepted_after)
         SELECT 'req_' || created_at, id, 3, created_at, 1, 0 FROM troupe.run`,
     );
-    await check(await postgresLog({ url }));
+    expect(await listsOf(await postgresLog({ url }))).toEqual(LISTS);
   });
 });

@@ -27,7 +27,7 @@ export class EncryptedReader implements LogReader {
     this.#ring = ring;
   }
 
-  readonly list: LogReader["list"] = async ({ text, metadata: _, ...query }) => {
+  readonly list: LogReader["list"] = async ({ text, metadata: _metadata, ...query }) => {
     if (text !== undefined) return this.#search(query, wordsOfSearch(text));
     const page = await this.#log.list(query);
     return { ...page, runs: await Promise.all(page.runs.map((run) => this.openRow(run))) };

@@ -221,7 +221,12 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     const [behind, before] = oldestFirst ? [">", "<"] : ["<", ">"];
     const time = run.updatedAt;
     const add = (than: string, id: string, { updatedAt, runId }: ListPosition): void =>
-      where.add(`${time} ${than}= ? AND (${time} ${than} ? OR ${run.id} ${id} ?)`, updatedAt, updatedAt, runId);
+      where.add(
+        `${time} ${than}= ? AND (${time} ${than} ? OR ${run.id} ${id} ?)`,
+        updatedAt,
+        updatedAt,
+        runId,
+      );
     if (position !== undefined) add(behind, before, position);
     if (end !== undefined) add(before, `${behind}=`, end);
     return where;

@@ -43,7 +43,14 @@ export interface RunIndexOptions {
 }
 
 /** Answers from the tables of an SQL engine, in agreement with what `read` returns. */
-export function createRunIndex({ queries, claims, node, ask, search, ...options }: RunIndexOptions): RunIndex {
+export function createRunIndex({
+  queries,
+  claims,
+  node,
+  ask,
+  search,
+  ...options
+}: RunIndexOptions): RunIndex {
   const { askRow = (runId) => ask(queries.run(runId)) } = options;
 
   /**
