@@ -77,7 +77,10 @@ export interface EventLog {
    */
   readonly reliableTail: boolean;
 
-  /** True when the texts of several runs in one commit share a row, so that those of one more run cost hardly anything. */
+  /**
+   * True when successive texts share a row, those of several runs in a commit or those of a run, so that the texts of one more run
+   * in a commit cost hardly anything.
+   */
   readonly sharesRows?: boolean;
 
   /**

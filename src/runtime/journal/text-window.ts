@@ -20,9 +20,9 @@ export interface Gathering {
  * The load is the number of runs that speak: each of them would commit every text. The window is as long as it must be for
  * the process to make 400 such commits a second, up to a maximum. With the first text after that time it is full: a timer that
  * closes a window between two texts has kept those before waiting for nothing. A full window closes with the next commit of any
- * run, or after 1.4 times its length, so that one commit has what several runs say. Where the texts of several runs share a row,
- * a window is full earlier, because its texts cost the log hardly anything in a commit that is made anyway; where a commit costs
- * nothing, a full window closes at once.
+ * run, or after 1.4 times its length, so that one commit has what several runs say. Where successive texts share a row, a window is
+ * full earlier, because its texts cost the log hardly anything in a commit that is made anyway; where a commit costs nothing, a full
+ * window closes at once.
  */
 export class TextWindow {
   readonly #environment: Environment;
@@ -157,7 +157,7 @@ const PERIOD_MS = 100;
 /** How much each further run that speaks makes the window longer, in milliseconds. */
 const MS_FOR_EACH = 2.5;
 
-/** After this many times its length a window is full where the texts of several runs share a row. */
+/** After this many times its length a window is full where successive texts share a row. */
 const FULL_SHARED = 0.75;
 
 /** A window closes after this many times its length if no commit has taken its texts. */

@@ -347,6 +347,8 @@ export async function logIn(
     durability,
     // Lost wakes are found by the engine itself.
     reliableTail: true,
+    // The small appends of a run are one.
+    sharesRows: true,
     claim,
     append,
     release,

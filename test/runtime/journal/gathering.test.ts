@@ -156,17 +156,14 @@ test("a full window closes with the commit of another run", async () => {
 test.each([
   { sharesRows: false, last: "0 ms: TextOutput" },
   { sharesRows: true, last: "61 ms: TextOutput TextOutput TextOutput" },
-])(
-  "a window is full earlier if the texts of several runs share a row: $sharesRows",
-  async ({ last, ...own }) => {
-    const engine = { durability: "full", ...own } as const;
-    const { environment, commits, ask, close } = await talk({ texts: 5, engine });
-    await environment.advance(61);
-    await ask("another");
-    expect(commits.at(-1)).toBe(last);
-    await close();
-  },
-);
+])("a window is full earlier if successive texts share a row: $sharesRows", async ({ last, ...own }) => {
+  const engine = { durability: "full", ...own } as const;
+  const { environment, commits, ask, close } = await talk({ texts: 5, engine });
+  await environment.advance(61);
+  await ask("another");
+  expect(commits.at(-1)).toBe(last);
+  await close();
+});
 
 test("without a window each text is committed when it is said, on a busy server too", async () => {
   const { environment, commits, close } = await talk({ texts: 2, options: { textWindowMs: 0 } });

@@ -51,6 +51,9 @@ const ROWS: readonly Row[] = [
   ["bare Hono, nothing kept", "bare-hono", { paceMs }],
 ];
 
+/** Those with a log, as it is by default. */
+const LOGS: ReadonlySet<string> = new Set(["memory log", "durable log", "log in PostgreSQL"]);
+
 /** What a quick measurement has of them. */
 const QUICK_ROWS: ReadonlySet<string> = new Set([
   "memory log",
@@ -73,22 +76,38 @@ const PEERS: readonly Row[] = [
 
 const MASTRA = join(import.meta.dirname, "../../peers/mastra");
 
-export const PACED_TRIALS: readonly Trial[] = (["memory", "durable"] as const).map((name) => ({
-  what: `${name} log, paced`,
+export const PACED_TRIALS: readonly Trial[] = ROWS.filter(
+  ([label, name]) => LOGS.has(label) && (name !== "postgres" || findPrograms() !== undefined),
+).map(([label, name, options]) => ({
+  what: `${label}, paced`,
   async open(tree) {
-    const server = await ServerProcess.start(name, { paceMs, tree });
-    // Those of another commit may not know the input of a warm-up.
-    await warmUpPaced({ server }, 0, 2_000);
-    return {
-      async sample() {
-        const load = { clients: GOAL_CLIENTS, turnMs: TURN_MS, ms: 2 * TURN_MS };
-        const { sample, drained } = await measurePacedTurns(server, load);
-        await drained;
-        const { cpuMs, diskBytes, textP50Ms } = sample;
-        return { "CPU ms a turn": cpuMs, "disk bytes a turn": diskBytes, "text p50 ms": textP50Ms };
-      },
-      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-    };
+    const stack = new AsyncDisposableStack();
+    try {
+      const started = await startServer([label, name, { ...options, tree }], stack);
+      if (started === undefined) throw new Error("this machine has no PostgreSQL");
+      const { server, count } = started;
+      // Those of another commit may not know the input of a warm-up.
+      await warmUpPaced({ server }, 0, 2_000);
+      return {
+        async sample() {
+          const load = { clients: GOAL_CLIENTS, turnMs: TURN_MS, ms: 2 * TURN_MS, count };
+          const { sample, drained } = await measurePacedTurns(server, load);
+          await drained;
+          const { cpuMs, diskBytes, firstP50Ms, textP50Ms, counts } = sample;
+          return {
+            "CPU ms a turn": cpuMs,
+            ...(diskBytes > 0 && { "disk bytes a turn": diskBytes }),
+            "first event p50 ms": firstP50Ms,
+            "text p50 ms": textP50Ms,
+            ...counts,
+          };
+        },
+        [Symbol.asyncDispose]: () => stack.disposeAsync(),
+      };
+    } catch (error) {
+      await stack.disposeAsync();
+      throw error;
+    }
   },
 }));
 
