@@ -75,6 +75,11 @@ describe("call", () => {
       expect(asked.stderr).toContain("troupe resume pay-1 approved=…");
 
       expect((await run(["waits"])).stdout).toMatch(/^pay-1 +payments .*approved: Pay 3 to bob\?$/m);
+      expect((await run(["waits", "--asked-by", "payments"])).stdout).toMatch(/^pay-1 /m);
+      expect(await run(["waits", "--asked-by", "echo"])).toMatchObject({ code: 0, stdout: "" });
+      expect(await run(["waits", "--asked-by", "nobody"])).toMatchObject({ code: 66, stdout: "" });
+      // It names nobody who has to answer, so whoever has the role may.
+      expect((await run(["waits", "--approver", "finance"])).stdout).toMatch(/^pay-1 /m);
       const other = await run(["resume", "pay-1", "--wait", "99", "approved=true"]);
       expect(other).toMatchObject({ code: 1, stdout: "" });
       expect(other.stderr).toContain("pay-1 has no open question 99\n  --wait 2  Pay 3 to bob?");

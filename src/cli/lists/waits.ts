@@ -9,6 +9,8 @@ import { toDuration } from "../print/text.ts";
 
 interface Options extends ConnectionOptions {
   readonly agent?: string;
+  readonly askedBy?: string;
+  readonly approver?: string;
   readonly json: boolean;
 }
 
@@ -17,15 +19,17 @@ export function waitsCommand(): Command {
   return addConnectionOptions(new Command("waits"))
     .description("Lists the open questions of all runs, oldest first.")
     .option("--agent <name>", "only of runs of this agent")
+    .option("--asked-by <name>", "only those that this agent asks, in a run of any agent")
+    .option("--approver <role>", "only those that somebody with this role may answer")
     .option("--json", "print one question a line as JSON", false)
     .addHelpText(
       "after",
-      "\nAnswer one: troupe resume REQUEST key=value\n\nExample: troupe waits --agent payments",
+      "\nAnswer one: troupe resume REQUEST key=value\n\nExample: troupe waits --agent payments\nExample: troupe waits --approver finance",
     )
     .action(run);
 }
 
-async function run({ agent, json, ...options }: Options): Promise<void> {
+async function run({ agent, askedBy, approver, json, ...options }: Options): Promise<void> {
   const client = connectToServer(options);
   await talk(client, async () => {
     const waits: OpenWait[] = [];
@@ -33,6 +37,8 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
     do {
       const page = await client.waits({
         ...(agent !== undefined && { agent }),
+        ...(askedBy !== undefined && { askedBy }),
+        ...(approver !== undefined && { approver }),
         ...(cursor !== undefined && { cursor }),
       });
       if (page === undefined) {
@@ -45,7 +51,8 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
       waits.push(...page.waits);
       cursor = page.next;
     } while (cursor !== undefined);
-    if (waits.length === 0 && agent !== undefined) await requireAgent(client, agent);
+    const named = [agent, askedBy].filter((name) => name !== undefined);
+    if (waits.length === 0) for (const name of named) await requireAgent(client, name);
     if (json) {
       for (const { answer: _, ...wait } of waits) stdout.json(wait);
       return;
