@@ -82,7 +82,7 @@ export const POSTGRES: SqlDialect = {
     run: "run",
     id: "id",
     owner: "owner",
-    ofAgent: "(SELECT agent FROM troupe.run WHERE run.id = schedule.run) = ?",
+    ofAgent: "EXISTS (SELECT FROM troupe.run WHERE run.id = schedule.run AND agent = ?)",
     ofRun: "run = ?",
     order: "run, id",
     follows: "(run, id) > (?, ?)",

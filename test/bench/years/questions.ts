@@ -37,6 +37,11 @@ function placeIn({ random }: Asked): string {
   return `${Date.now() - random(DAYS * DAY_MS)}.run_0`;
 }
 
+/** About where a page ends that has looked at ten thousand of a million runs. */
+function lookedAt(): { readonly updatedAt: number; readonly runId: string } {
+  return { updatedAt: Date.now() - (DAYS * DAY_MS) / 100, runId: "run_0" };
+}
+
 const owners: readonly (readonly [string, (asked: Asked) => string])[] = [
   ["the largest owner", () => nameOf(0)],
   ["any owner", ({ random }) => nameOf(random(OWNERS))],
@@ -92,7 +97,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     what: "runs with a value of metadata",
     ask: (asked) => asked.runtime.runs({ limit: PAGE, metadata: { lot: lotOf(asked).slice(3) } }),
-    looks: true,
+    plan: (queries) => queries.list({ limit: PAGE, metadata: { lot: "none" } }, lookedAt()),
   },
   {
     what: "runs, newest, with their number",
@@ -136,7 +141,8 @@ export const QUESTIONS: readonly Question[] = [
       const since = Date.now() - random(DAYS) * DAY_MS;
       return runtime.listRequests({ limit: PAGE, since, until: since + DAY_MS });
     },
-    looks: true,
+    plan: (queries) =>
+      queries.requestsOfRuns({ limit: PAGE, createdBefore: Date.now() - 100 * DAY_MS }, lookedAt()),
   },
   waits("waits, oldest", { limit: PAGE }),
   waits("waits of an agent with most", { limit: PAGE, agent: "asker" }),
