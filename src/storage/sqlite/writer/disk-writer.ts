@@ -41,6 +41,8 @@ export class DiskWriter {
   #range: string | null = null;
   #refused: RefusedItem[] = [];
   #chunked: ChunkedRun[] = [];
+  /** How many removals the running transaction has no time for. */
+  #left = 0;
   #firstChunk: number | bigint | null = null;
   #checksums: number[] = [];
   /** The small appends of the running transaction. */
@@ -107,11 +109,17 @@ export class DiskWriter {
     return reply;
   }
 
-  /** Commits the removal of runs; `purge` deletes their chunks later. */
+  /** Commits the removal of runs, as many as there is time for; `purge` deletes their chunks later. */
   remove({ runs }: RunRemovals): FromWriter {
-    const { findIdle, removeAuditOf } = this.#statements;
+    const { findIdle, findText, removeText, dropWords, removeAuditOf } = this.#statements;
     return this.#transact(() => {
+      const endMs = performance.now() + REMOVALS.withinMs;
+      const texts: (readonly [rid: number, words: string])[] = [];
       for (const [index, removal] of runs.entries()) {
+        if (index >= REMOVALS.least && performance.now() >= endMs) {
+          this.#left = runs.length - index;
+          break;
+        }
         const isSeen = removal.seen !== undefined;
         const rid = isSeen ? findIdle.get(...removal.seen)?.["rid"] : removal.rid;
         if (typeof rid !== "number") {
@@ -119,10 +127,14 @@ export class DiskWriter {
           continue;
         }
         this.#recent.take(rid);
-        this.#setText(rid, "");
-        for (const name of isSeen ? IDLE_REMOVALS : REMOVALS) this.#statements[name].run(rid);
+        const words = findText.get(rid)?.["words"];
+        if (typeof words === "string") texts.push([rid, words]);
+        removeText.run(rid);
+        for (const name of isSeen ? REMOVED_IF_IDLE : REMOVED) this.#statements[name].run(rid);
         if (!isSeen && removal.erases) removeAuditOf.run(rid);
       }
+      // After all else: the index writes what it was told before a statement that changes several rows.
+      for (const text of texts) dropWords.run(...text);
     });
   }
 
@@ -313,6 +325,7 @@ export class DiskWriter {
     const { begin, addBatch, forgetBatches, commit } = this.#statements;
     this.#refused = [];
     this.#chunked = [];
+    this.#left = 0;
     this.#firstChunk = null;
     this.#checksums = [];
     this.#small = NO_COLUMNS;
@@ -336,6 +349,7 @@ export class DiskWriter {
       type: "committed",
       ...(this.#refused.length > 0 && { refused: this.#refused }),
       ...(this.#chunked.length > 0 && { chunked: this.#chunked }),
+      ...(this.#left > 0 && { left: this.#left }),
     };
   }
 
@@ -457,8 +471,11 @@ const NOTHING = new Uint8Array();
 /** Chunks per purge step: few enough that a commit in between hardly waits. */
 const PURGE_CHUNKS = 128;
 
+/** So many runs are removed in a commit, and more until a time is over, however slow the machine is: the commits of turns wait for it. */
+const REMOVALS = { least: 8, withinMs: 5 };
+
 /** What the removal of a run changes. */
-const REMOVALS = [
+const REMOVED = [
   "removeRun",
   "removeRequests",
   "removeAliases",
@@ -472,7 +489,13 @@ const REMOVALS = [
 ] as const;
 
 /** What that of an idle run changes, which has nothing of the rest. */
-const IDLE_REMOVALS = ["removeRun", "removeRequests", "removeWaits", "removeBase", "removeDueText"] as const;
+const REMOVED_IF_IDLE = [
+  "removeRun",
+  "removeRequests",
+  "removeWaits",
+  "removeBase",
+  "removeDueText",
+] as const;
 
 /** Each try waits for readers as long as a connection does, 5 s. */
 const TRUNCATE_TRIES = 12;

@@ -29,7 +29,7 @@ export type ToWriter =
   | { readonly type: "scrub" }
   | { readonly type: "close" };
 
-/** The removal of runs in one commit. */
+/** The removal of runs in one commit, as many of them as a commit has time for. */
 export interface RunRemovals {
   readonly type: "remove";
   readonly runs: readonly RunRemoval[];
@@ -115,6 +115,8 @@ export type FromWriter =
       readonly type: "committed";
       readonly refused?: readonly RefusedItem[];
       readonly chunked?: readonly ChunkedRun[];
+      /** How many removals, the last ones, the commit had no time for. */
+      readonly left?: number;
     }
   | { readonly type: "chunked"; readonly runs: readonly ChunkedRun[] }
   | { readonly type: "failed"; readonly reason: string }

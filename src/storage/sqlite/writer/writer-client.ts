@@ -123,9 +123,7 @@ export class WriterClient {
 
   /** Queues a job; its `settle` is called later. */
   post(job: Job): void {
-    const isOfUnclaimed =
-      job.append === undefined && job.work.type === "removal" && job.work.seen !== undefined;
-    (isOfUnclaimed ? this.#removals : this.#queue).push(job);
+    this.#queueOf(job).push(job);
     if (this.#sent === undefined) this.#schedule();
   }
 
@@ -198,6 +196,12 @@ export class WriterClient {
     this.#notify();
   }
 
+  #queueOf(job: Job): Job[] {
+    const isOfUnclaimed =
+      job.append === undefined && job.work.type === "removal" && job.work.seen !== undefined;
+    return isOfUnclaimed ? this.#removals : this.#queue;
+  }
+
   get #hasJobs(): boolean {
     return this.#queue.length > 0 || this.#removals.length > 0;
   }
@@ -266,13 +270,18 @@ export class WriterClient {
   #settle({
     refused,
     chunked,
+    left = 0,
   }: {
     readonly refused?: readonly RefusedItem[];
     readonly chunked?: readonly ChunkedRun[];
+    readonly left?: number;
   }): void {
-    const jobs = this.#sent ?? [];
+    const sent = this.#sent ?? [];
+    const jobs = left > 0 ? sent.slice(0, -left) : sent;
     this.#sent = undefined;
     this.#letGo();
+    const next = sent[jobs.length];
+    if (next !== undefined) this.#queueOf(next).unshift(...sent.slice(jobs.length));
     const messages = refused && new Map(refused);
     for (const [index, job] of jobs.entries()) {
       const message = messages?.get(index);
@@ -347,4 +356,4 @@ function removalsAtFront(jobs: readonly Job[]): readonly RunRemoval[] {
 /** Limits of a commit, so that the next jobs never wait long. */
 const COMMIT_EVENTS = 1_000;
 const COMMIT_CHARACTERS = 1024 * 1024;
-const COMMIT_REMOVALS = 64;
+const COMMIT_REMOVALS = 128;

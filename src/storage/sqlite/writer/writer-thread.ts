@@ -4,7 +4,7 @@ import { Checkpoints, countPages } from "./checkpoints.ts";
 import { readCommit, SIGNAL } from "./commit-memory.ts";
 import { openHeadFile } from "../format/head-file.ts";
 import { Leftovers } from "./leftovers.ts";
-import type { FromWriter, ToWriter, WriterData } from "./message.ts";
+import type { FromWriter, RunRemovals, ToWriter, WriterData } from "./message.ts";
 import { openPageStates, savePageStates } from "./page-states.ts";
 import { openDatabase } from "../format/schema.ts";
 import { isFull, DiskWriter } from "./disk-writer.ts";
@@ -34,7 +34,7 @@ const PROBE_MS = 1_000;
 /** Pages written by one purge step, or by other work that has a commit of its own; more if texts are long. */
 const STEP_PAGES = 256;
 /** Pages written by the removal of a run: its row, its words, its requests and their entries in indexes. */
-const RUN_PAGES = 16;
+const RUN_PAGES = 8;
 
 let memory: Buffer = Buffer.alloc(0);
 let seen = 0;
@@ -79,9 +79,7 @@ function take(message: ToWriter): void {
       memory = Buffer.from(message.memory);
       return;
     case "remove":
-      purging = true;
-      checkpoints.count(RUN_PAGES * message.runs.length);
-      return answer(writer.remove(message));
+      return remove(message);
     case "audit":
       checkpoints.count(STEP_PAGES);
       return answer(writer.changeAudit(message));
@@ -110,8 +108,16 @@ function take(message: ToWriter): void {
   }
 }
 
+function remove(removals: RunRemovals): void {
+  purging = true;
+  const reply = writer.remove(removals);
+  const left = reply.type === "committed" ? (reply.left ?? 0) : 0;
+  checkpoints.count(RUN_PAGES * (removals.runs.length - left));
+  answer(reply);
+}
+
 function answer(reply: FromWriter): void {
-  if (reply.type === "committed" && reply.refused === undefined && reply.chunked === undefined) {
+  if (reply.type === "committed" && Object.keys(reply).length === 1) {
     Atomics.add(signal, SIGNAL.replies, 1);
     Atomics.notify(signal, SIGNAL.replies);
   } else say(reply);
