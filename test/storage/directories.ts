@@ -36,7 +36,7 @@ export interface LogChild {
 
 /** Starts `log-child.ts` in its own process, with an optional command before it. */
 export function startLogChild(
-  mode: "append" | "open" | "fill" | "crowd" | "exceed" | "hold",
+  mode: "append" | "open" | "fill" | "crowd" | "exceed" | "hold" | "remove",
   directory: string,
   {
     command = [],

@@ -5,6 +5,8 @@ import type { Cursor, EventLog } from "../../src/ports/event-log.ts";
 import type { Batch } from "../../src/ports/log-batch.ts";
 import { countEvents } from "../../src/protocol/events/texts.ts";
 import { openHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
+import { postgresLog } from "../../src/storage/postgres/index.ts";
+import type { PostgresLogOptions } from "../../src/storage/postgres/index.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { openDirectory } from "../../src/storage/sqlite/directory/open-directory.ts";
 import { openDatabase } from "../../src/storage/sqlite/format/schema.ts";
@@ -36,8 +38,24 @@ switch (mode) {
   case "hold":
     await appendWhileHeld();
     break;
+  case "remove":
+    await removeIdle();
+    break;
   default:
     throw new Error(`unknown mode ${mode}`);
+}
+
+/** Removes all idle runs of a log together: of one on SQLite, or of the one on PostgreSQL that is given as JSON. */
+async function removeIdle(): Promise<void> {
+  const isDatabase = directory.startsWith("{");
+  const log = isDatabase
+    ? await postgresLog(JSON.parse(directory) as PostgresLogOptions)
+    : sqliteLog(directory);
+  await log.indexed?.();
+  const { runs } = await log.list({ status: "idle", limit: 200 });
+  say("removing");
+  say(await log.removeIdle(runs));
+  await log.close();
 }
 
 /** Appends to eight runs concurrently and prints what was acknowledged. */

@@ -12,6 +12,8 @@ import {
   startRun,
 } from "../../../src/testing/event-log/subject.ts";
 import { postgresLog } from "troupe/postgres";
+import { startLogChild } from "../directories.ts";
+import { fillIdle, findIdle } from "../idle-sets.ts";
 import { needsPostgres, ownPostgres, postgresUrl } from "../../machine/postgres.ts";
 import { ask } from "./databases.ts";
 import { newSchema, openEmpty, openProxy, openSchema, query, schemaOf } from "./logs.ts";
@@ -71,6 +73,43 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   expect(proxy.lost).toBe(3);
   expect(await log.run(asRunId("run"))).toMatchObject({ removed: true });
 });
+
+test.each(["ends", "is ended"])(
+  "a process that is killed in the middle of a set of removals leaves each run whole or none of it, when its statement %s",
+  async (how) => {
+    const schema = newSchema();
+    const url = await postgresUrl();
+    const filled = await openSchema(schema);
+    await fillIdle(filled);
+    await filled.close();
+    const holder = new pg.Client({ connectionString: url });
+    await holder.connect();
+    onTestFinished(() => holder.end());
+    // The removal of one of them waits in the middle of its set.
+    await holder.query(`BEGIN; SELECT FROM ${schema}.request WHERE run = 'idle-25' FOR UPDATE`);
+    const child = startLogChild("remove", JSON.stringify({ url, schema }));
+    let pid: unknown;
+    for await (const line of child.lines) {
+      expect(JSON.parse(line)).toBe("removing");
+      await expect.poll(async () => (pid = (await query(WAITING, [schema]))[0]?.["pid"])).toBeDefined();
+      child.process.kill("SIGKILL");
+    }
+    expect(await child.ended).toBe("SIGKILL");
+    if (how === "is ended") await query("SELECT pg_terminate_backend($1)", [pid]);
+    await holder.query("ROLLBACK");
+    await expect.poll(() => query("SELECT FROM pg_stat_activity WHERE pid = $1", [pid])).toEqual([]);
+
+    const log = await openSchema(schema);
+    onTestFinished(() => log.close());
+    const left = how === "ends" ? "removed" : "whole";
+    expect(await findIdle(log)).toEqual({ idle: [left], needed: ["whole"] });
+    await log.removeIdle((await log.list({ status: "idle", limit: 200 })).runs);
+    expect(await findIdle(log)).toEqual({ idle: ["removed"], needed: ["whole"] });
+  },
+);
+
+/** The statement of a schema that waits for a lock. */
+const WAITING = `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '.request%'`;
 
 test("appends with large records are divided between several statements", async () => {
   const log = await open({});

@@ -7,6 +7,7 @@ import { Unavailable } from "../../../../src/ports/event-log.ts";
 import type { RunId } from "../../../../src/protocol/ids.ts";
 import { DamagedLog, DirectoryInUse, sqliteLog } from "../../../../src/storage/sqlite/index.ts";
 import { events, nextEvents, asRunId, startRun } from "../../../../src/testing/event-log/subject.ts";
+import { fillIdle, findIdle } from "../../idle-sets.ts";
 import { damage, openUnlessDamaged, startLogChild, temporaryDirectory } from "../../directories.ts";
 import { shortened } from "../../../machine/long.ts";
 
@@ -31,6 +32,36 @@ test.each(shortened(["full", "relaxed"] as const, 1))(
     }
   },
 );
+
+test("a process that is killed in the middle of a set of removals leaves each run whole", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  await fillIdle(log);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"), { timeout: 0 });
+  // The removal of one of them never ends.
+  database.exec(`CREATE VIEW endless AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n;
+    CREATE TRIGGER trap BEFORE UPDATE OF removed ON run WHEN NEW.run_id = 'idle-25'
+      BEGIN SELECT count(*) FROM endless; END`);
+  const child = startLogChild("remove", directory);
+  for await (const line of child.lines) {
+    expect(JSON.parse(line)).toBe("removing");
+    await expect.poll(() => isWriting(database)).toBe(true);
+    child.process.kill("SIGKILL");
+  }
+  expect(await child.ended).toBe("SIGKILL");
+  database.exec("DROP TRIGGER trap; DROP VIEW endless");
+  database.close();
+
+  const again = sqliteLog(directory);
+  const { idle, needed } = await findIdle(again);
+  // A set is several commits, of which some may have come before the kill.
+  expect(idle.filter((found) => found !== "removed")).toEqual(["whole"]);
+  expect(needed).toEqual(["whole"]);
+  await again.removeIdle((await again.list({ status: "idle", limit: 200 })).runs);
+  expect(await findIdle(again)).toEqual({ idle: ["removed"], needed: ["whole"] });
+  await again.close();
+});
 
 test("a log that lost half of its commits is refused, unless the loss is accepted", async () => {
   const directory = temporaryDirectory();
@@ -190,4 +221,14 @@ async function appendAndKill(
   }
   expect(await child.ended).toBe("SIGKILL");
   return acknowledged;
+}
+
+/** Whether another process has begun to write to a database. */
+function isWriting(database: DatabaseSync): boolean {
+  try {
+    database.exec("BEGIN IMMEDIATE; ROLLBACK");
+    return false;
+  } catch {
+    return true;
+  }
 }
