@@ -4,8 +4,8 @@ import { AgentError } from "../../errors.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
-import type { RemovalReason } from "../run/messages.ts";
 import type { HostContext, RunContext } from "../run-context.ts";
+import { OldRuns } from "./old-runs.ts";
 
 /** The parts that retention needs. */
 export interface RetentionOptions {
@@ -25,12 +25,6 @@ const WEIGH_MS = 60_000;
 
 const PAGE_SIZE = 200;
 
-/** How many idle runs are removed together: as many as take about a time, because turns use the log too. */
-const TOGETHER = { least: 32, most: PAGE_SIZE, withinMs: 100 };
-
-/** The others that are removed at once: a database commits several removals together, and turns use it too. More, while each takes less than a time. */
-const AT_ONCE = { least: 8, most: 128, withinMs: 50 };
-
 /**
  * Periodically removes histories that are too old or exceed the size limit, and the actors that their agents let expire,
  * until the returned function is called. Does nothing if there is no such limit.
@@ -46,12 +40,11 @@ export function startRetention(options: RetentionOptions): () => void {
   if (shortestMs === Infinity && retainBytes === Infinity) return () => {};
   const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
   const pauseMs = Math.min(Math.max(shortestMs / 10, LOOKS_MS.least), mostMs);
+  const oldRuns = new OldRuns(context, runs);
   let stopped = false;
   let stopTimer = start();
   /** The place in the list of runs before which there are only actors without a history. */
   let keptUpTo: string | undefined;
-  let together: number = TOGETHER.least;
-  let atOnce = AT_ONCE.least;
 
   function start(): () => void {
     return environment.timer(pauseMs, look, { background: true });
@@ -67,9 +60,14 @@ export function startRetention(options: RetentionOptions): () => void {
 
   async function removeAll(): Promise<void> {
     if (!router.leads("retention")) return;
-    for (const { name, expireMs } of expiring) await removeExpired(name, environment.now() - expireMs);
-    if (retainMs === Infinity && retainBytes === Infinity) return;
-    await removeOld();
+    try {
+      for (const { name, expireMs } of expiring) await removeExpired(name, environment.now() - expireMs);
+      await oldRuns.settle();
+      if (retainMs === Infinity && retainBytes === Infinity) return;
+      await removeOld();
+    } finally {
+      await oldRuns.settle();
+    }
     for (const status of ["running", "waiting", "held"] as const) await shortenAll(status);
   }
 
@@ -78,7 +76,7 @@ export function startRetention(options: RetentionOptions): () => void {
     for (let cursor: string | undefined; ;) {
       const page = await listIdle(cursor, agent);
       const old = page.runs.filter(({ updatedAt }) => updatedAt <= since);
-      await removeAllOf(old, "expired");
+      await oldRuns.add(old, "expired");
       if (stopped || page.next === undefined || old.length < page.runs.length) return;
       cursor = page.next;
     }
@@ -86,7 +84,7 @@ export function startRetention(options: RetentionOptions): () => void {
 
   async function removeOld(): Promise<void> {
     const old = environment.now() - retainMs;
-    let excess = await findExcess();
+    let excess: number | undefined;
     let hasOnlyKept = true;
     for (let cursor = keptUpTo; ;) {
       const page = await listIdle(cursor);
@@ -94,13 +92,16 @@ export function startRetention(options: RetentionOptions): () => void {
       // Those that are too old are the first ones.
       const others = known.findIndex(({ updatedAt }) => updatedAt > old);
       const tooOld = others < 0 ? known : known.slice(0, others);
-      await removeAllOf(tooOld);
-      if (tooOld.length > 0) excess = await findExcess();
+      await oldRuns.add(tooOld);
       // Removed one after the other, because what each one frees decides whether the next one is removed.
       for (const { runId } of known.slice(tooOld.length)) {
+        if (excess === undefined) {
+          await oldRuns.settle();
+          excess = await findExcess();
+        }
         if (stopped || excess <= 0) return;
         const bytes = await size(runId);
-        if (await tryRemove(runId)) excess -= bytes;
+        if (await oldRuns.remove(runId)) excess -= bytes;
       }
       if (stopped || page.next === undefined) return;
       cursor = page.next;
@@ -146,67 +147,6 @@ export function startRetention(options: RetentionOptions): () => void {
     });
   }
 
-  /** Removes runs, unless they are needed again: those that are idle together, and then the others. */
-  async function removeAllOf(old: readonly RunEntry[], reason?: RemovalReason): Promise<void> {
-    const removed = await removeIdle(old);
-    await removeEach(
-      old.filter(({ runId }) => !removed.has(runId)),
-      reason,
-    );
-  }
-
-  /** Removes the idle ones of some runs, without loading them, and returns their ids: more together while it is quick, fewer while it is slow. */
-  async function removeIdle(old: readonly RunEntry[]): Promise<ReadonlySet<RunId>> {
-    // A run with a key is needed by its actor, and one that is loaded is asked itself.
-    const idle = old.filter(({ alias, node }) => alias === undefined && node === undefined);
-    const haveFiles = await Promise.all(idle.map(({ runId }) => files.has(runId)));
-    const free = idle.filter((_, index) => haveFiles[index] === false);
-    const removed = new Set<RunId>();
-    for (let start = 0; start < free.length && !stopped;) {
-      const seen = free.slice(start, start + together);
-      start += seen.length;
-      const startMs = environment.monotonic();
-      for (const runId of await log.removeIdle(seen)) removed.add(runId);
-      const fitting = (seen.length * TOGETHER.withinMs) / Math.max(environment.monotonic() - startMs, 1);
-      // A last set that is small says nothing about larger ones.
-      if (seen.length === together || fitting < together)
-        together = Math.min(Math.max(Math.round(fitting), TOGETHER.least), 2 * together, TOGETHER.most);
-    }
-    await runs.forget(removed);
-    return removed;
-  }
-
-  /** Removes runs one by one: more at once while each removal is quick, fewer while it is slow. */
-  async function removeEach(old: readonly RunEntry[], reason?: RemovalReason): Promise<void> {
-    const left = old.values();
-    let lanes = 0;
-    const lane = async (): Promise<void> => {
-      lanes += 1;
-      const more: Promise<void>[] = [];
-      for (const { runId } of left) {
-        const startMs = environment.monotonic();
-        await tryRemove(runId, reason);
-        const isQuick = environment.monotonic() - startMs < AT_ONCE.withinMs;
-        atOnce = isQuick ? Math.min(atOnce + 1, AT_ONCE.most) : Math.max(atOnce - 1, AT_ONCE.least);
-        if (lanes > atOnce) break;
-        if (lanes < atOnce) more.push(lane());
-      }
-      lanes -= 1;
-      await Promise.all(more);
-    };
-    await Promise.all(Array.from({ length: Math.min(atOnce, old.length) }, lane));
-  }
-
-  /** Removes a run, unless it is needed again. Returns whether it is removed. */
-  async function tryRemove(runId: RunId, reason: RemovalReason = "retention"): Promise<boolean> {
-    if (stopped) return false;
-    return runs.remove(runId, reason).then(
-      () => true,
-      // A run that is busy again, has unread messages or the start of a schedule refuses; the next check asks it again.
-      () => false,
-    );
-  }
-
   /** The bytes above the limit. */
   async function findExcess(): Promise<number> {
     return retainBytes === Infinity ? 0 : (await size()) - retainBytes;
@@ -218,6 +158,7 @@ export function startRetention(options: RetentionOptions): () => void {
 
   return () => {
     stopped = true;
+    oldRuns.stop();
     stopTimer();
   };
 }

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { payments } from "../../../agents/payments.ts";
 import { pdfWriter } from "../../../agents/pdf-writer.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
+import { noTelemetry } from "../../../src/runtime/options.ts";
 import { reader } from "../messages/agents.ts";
 import { runsLong } from "../../machine/long.ts";
 import { scheduled } from "../schedules/agents.ts";
@@ -210,6 +211,66 @@ test("one set of idle runs is larger while removals are quick, and small while t
   };
   expect(Math.max(...(await sizesFor(10)))).toBeGreaterThan(50);
   expect(Math.max(...(await sizesFor(200)))).toBe(32);
+});
+
+test("a run that is removed by itself, however long that takes, does not hold up the sets of others", async () => {
+  const environment = manualEnvironment();
+  const log = memoryLog();
+  const others = Promise.withResolvers<void>();
+  let left = 300;
+  const slow: EventLog = {
+    ...log,
+    async removeIdle(seen) {
+      const removed = await log.removeIdle(seen);
+      left -= removed.length;
+      if (left === 0) others.resolve();
+      return removed;
+    },
+    async remove(cursor) {
+      await others.promise;
+      return log.remove(cursor);
+    },
+  };
+  const limits = { idleRuns: 0 };
+  const runtime = createRuntime({
+    agents: [payments, pdfWriter],
+    environment,
+    log: slow,
+    retainMs: HOUR_MS,
+    limits,
+  });
+  // It has a file.
+  await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
+  for (let run = 0; run < 300; run += 1) await runtime.createRun("payments", {});
+  await environment.advance(10 * HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
+  await runtime.close();
+});
+
+test("a set that could not be removed is removed at the next check", async () => {
+  const environment = manualEnvironment();
+  const log = memoryLog();
+  const faults: string[] = [];
+  let isAway = true;
+  const shaky: EventLog = {
+    ...log,
+    async removeIdle(seen) {
+      if (isAway) throw new Error("the log is away");
+      return log.removeIdle(seen);
+    },
+  };
+  const limits = { idleRuns: 0 };
+  const telemetry = { ...noTelemetry, fault: (message: string) => void faults.push(message) };
+  const options = { agents: [payments], environment, log: shaky, retainMs: HOUR_MS, limits, telemetry };
+  const runtime = createRuntime(options);
+  await runtime.createRun("payments", {});
+  await environment.advance(10 * HOUR_MS);
+  expect(faults).toContain("old runs could not be removed");
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+  isAway = false;
+  await environment.advance(HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
+  await runtime.close();
 });
 
 test("runs that are too old are removed several at a time", async () => {
