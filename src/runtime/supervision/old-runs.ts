@@ -5,7 +5,7 @@ import type { RemovalReason } from "../run/messages.ts";
 import type { HostContext } from "../run-context.ts";
 
 /** How many idle runs are removed together: as many as take about a time, because turns use the log too. */
-const TOGETHER = { least: 32, most: 200, withinMs: 100 };
+const TOGETHER = { least: 32, most: 200, withinMs: 200 };
 
 /** The others that are removed at once: a database commits several removals together, and turns use it too. More, while each takes less than a time. */
 const AT_ONCE = { least: 8, most: 128, withinMs: 50 };

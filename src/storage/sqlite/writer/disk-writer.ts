@@ -472,7 +472,7 @@ const NOTHING = new Uint8Array();
 const PURGE_CHUNKS = 128;
 
 /** So many runs are removed in a commit, and more until a time is over, however slow the machine is: the commits of turns wait for it. */
-const REMOVALS = { least: 8, withinMs: 5 };
+const REMOVALS = { least: 8, withinMs: 8 };
 
 /** What the removal of a run changes. */
 const REMOVED = [

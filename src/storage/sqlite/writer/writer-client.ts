@@ -56,7 +56,9 @@ export class WriterClient {
   #queue: Job[] = [];
   /** The removals of runs that are not claimed. No append comes before them, so other commits come between theirs. */
   #removals: Job[] = [];
-  #wasRemoval = false;
+  /** When the next of these may be sent: they rest for as long as the ones before took, so that turns have half of the time. */
+  #removalsAt = -Infinity;
+  #rest: NodeJS.Timeout | undefined;
   #sent: readonly Job[] | undefined;
   #sentAt = -Infinity;
   #scheduled = false;
@@ -148,10 +150,12 @@ export class WriterClient {
   /** Commits all posted jobs, then ends the thread. */
   async close(): Promise<void> {
     while (this.#sent !== undefined || this.#hasJobs) {
+      this.#removalsAt = -Infinity;
       const { promise, resolve } = Promise.withResolvers<void>();
       this.post({ rid: 0, append: NOTHING, settle: () => resolve() });
       await promise;
     }
+    clearTimeout(this.#rest);
     if (this.#ended) return;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     this.#closing = resolve;
@@ -163,7 +167,7 @@ export class WriterClient {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    const wait = this.#sentAt + this.#commitIntervalMs - performance.now();
+    const wait = this.#commitIntervalMs > 0 ? this.#sentAt + this.#commitIntervalMs - performance.now() : 0;
     if (wait > 0) setTimeout(this.#flushNow, wait);
     else setImmediate(this.#flushNow);
   }
@@ -171,11 +175,13 @@ export class WriterClient {
   #flush(): void {
     if (this.#failure !== undefined) return this.#refuseAll();
     if (this.#sent !== undefined) return;
-    const queue = this.#nextQueue();
+    const now = performance.now();
+    const areRemovalsDue = this.#removals.length > 0 && now >= this.#removalsAt;
+    const queue = areRemovalsDue ? this.#removals : this.#queue;
     const [first] = queue;
-    if (first === undefined) return;
+    if (first === undefined) return this.#awaitRest(now);
     this.#worker.ref();
-    if (this.#commitIntervalMs > 0) this.#sentAt = performance.now();
+    this.#sentAt = now;
     if (first.append === undefined) {
       const removals = removalsAtFront(queue);
       this.#sent = queue.splice(0, Math.max(removals.length, 1));
@@ -206,10 +212,13 @@ export class WriterClient {
     return this.#queue.length > 0 || this.#removals.length > 0;
   }
 
-  /** The jobs of which the next commit has the first ones: in turn those of runs that are claimed, and removals of others. */
-  #nextQueue(): Job[] {
-    this.#wasRemoval = this.#removals.length > 0 && (this.#queue.length === 0 || !this.#wasRemoval);
-    return this.#wasRemoval ? this.#removals : this.#queue;
+  /** Continues with removals when they have rested. */
+  #awaitRest(now: number): void {
+    if (this.#removals.length === 0) return;
+    this.#rest ??= setTimeout(() => {
+      this.#rest = undefined;
+      if (this.#sent === undefined) this.#schedule();
+    }, this.#removalsAt - now);
   }
 
   /** Settles what was sent when the writer signals that it is committed. A message would cost both threads more than a text. */
@@ -278,6 +287,10 @@ export class WriterClient {
   }): void {
     const sent = this.#sent ?? [];
     const jobs = left > 0 ? sent.slice(0, -left) : sent;
+    if (sent[0] !== undefined && this.#queueOf(sent[0]) === this.#removals) {
+      const now = performance.now();
+      this.#removalsAt = now + (now - this.#sentAt);
+    }
     this.#sent = undefined;
     this.#letGo();
     const next = sent[jobs.length];
