@@ -43,7 +43,12 @@ async function measureStores(
   const [runs, draws] = isQuick ? [wanted ?? 20_000, 50] : [wanted ?? 1_000_000, 300];
   const kept = (engine: string): string | undefined =>
     store === undefined ? undefined : resolve(store, `years-${engine}-${runs}`);
-  const size = { runs, draws, removals: isQuick ? 3_000 : 30_000, plans: store && resolve(store) };
+  const size = {
+    runs,
+    draws,
+    removals: isQuick ? Math.round(0.14 * runs) : 30_000,
+    plans: store && resolve(store),
+  };
   unpinClient();
   const [directory, database] = [kept("sqlite"), kept("postgres")];
   const results = [
