@@ -51,7 +51,8 @@ test("a connection that breaks before its first statement fails nothing", async 
   const log = await postgresLog({ url: proxy.url, max: 8 });
   onTestFinished(() => log.close());
   proxy.loseAnswersTo("statement_timeout");
-  const found = await Promise.all(Array.from({ length: 8 }, () => log.run("run")));
+  // Without an owner they are one statement.
+  const found = await Promise.all(Array.from({ length: 8 }, () => log.run("run", "default")));
   expect(found).toEqual(Array.from({ length: 8 }, () => undefined));
   expect(proxy.lost).toBeGreaterThan(0);
 });
@@ -79,7 +80,8 @@ test("a node gives up the connections that only many questions at once have need
   const connections =
     "FROM pg_stat_activity WHERE application_name = 'troupe' AND datname = current_database()";
   const many = 8;
-  await Promise.all(Array.from({ length: 10 * many }, (_, count) => log.run(asRunId(`run-${count}`))));
+  const runIds = Array.from({ length: 10 * many }, (_, count) => asRunId(`run-${count}`));
+  await Promise.all(runIds.map((runId) => log.run(runId, "default")));
   await askUntil(url, `SELECT count(*) >= ${many} ${connections}`);
 
   let isOver = false;
