@@ -4,6 +4,7 @@ import { createApp } from "troupe/http";
 import { collect } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { nodeEnvironment } from "../../src/node/environment.ts";
 import { startApp } from "./server.ts";
 import type { App } from "./server.ts";
 
@@ -28,7 +29,10 @@ const shop = defineAgent({
 });
 
 test("open waits are selected by who asks and who may answer, page by page, and counted", async () => {
-  await using server = await startApp({}, [clerk, shop]);
+  // Each question at a time of its own: those of the same millisecond have no order of their own.
+  let time = Date.now();
+  const environment = { ...nodeEnvironment(), now: () => (time += 1) };
+  await using server = await startApp({}, [clerk, shop], environment);
   for (const [agent, input] of [
     ["shop", "first"],
     ["clerk", "second"],
