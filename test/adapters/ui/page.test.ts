@@ -148,7 +148,7 @@ test.for(ways)(
     await acts.say("yes");
     await acts.shows("Chat", /user: yes\|assistant: Paid 4 to eve\.$/);
     await acts.shows("Error", "none");
-    await acts.shows("Status", "ready");
+    await expect.poll(() => other.page.getByLabel("Status").textContent()).toBe("ready");
   },
 );
 
