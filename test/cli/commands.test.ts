@@ -78,7 +78,7 @@ describe("call", () => {
       expect((await run(["waits", "--asked-by", "payments"])).stdout).toMatch(/^pay-1 /m);
       expect(await run(["waits", "--asked-by", "echo"])).toMatchObject({ code: 0, stdout: "" });
       expect(await run(["waits", "--asked-by", "nobody"])).toMatchObject({ code: 66, stdout: "" });
-      // It names nobody who has to answer, so whoever has the role may.
+      // The question names no role, so somebody with any role may answer it.
       expect((await run(["waits", "--approver", "finance"])).stdout).toMatch(/^pay-1 /m);
       const other = await run(["resume", "pay-1", "--wait", "99", "approved=true"]);
       expect(other).toMatchObject({ code: 1, stdout: "" });

@@ -49,7 +49,7 @@ export class OldRuns {
     await this.#sets;
     const free = idle.filter((_, index) => haveFiles[index] === false);
     this.#sets = this.#removeAll(old, free, reason);
-    // Whoever waits for it has its failure.
+    // The next `add`, or `settle`, rejects with its failure.
     this.#sets.catch(() => {});
     while (this.#waiting.length >= WAITING) await Promise.race(this.#running);
   }

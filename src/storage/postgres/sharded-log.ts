@@ -52,7 +52,7 @@ import {
   mergedSpending,
   mergedStatistics,
 } from "./shards/merged.ts";
-import type { KeptPage } from "./shards/merged.ts";
+import type { KeptPage, MergedPart } from "./shards/merged.ts";
 import { aliasDigest, aliasKey, joinParts, requestDigest, requestKey, shardOf } from "./shards/parts.ts";
 import type { UniqueKey } from "./shards/parts.ts";
 import { Places } from "./shards/places.ts";
@@ -256,52 +256,68 @@ function divided(places: Places, table: ShardTable): PostgresLog {
       );
       return { runs: merged.slice(offset, most), ...totalOf(query, () => totalIn(lists)) };
     }
-    let looked = 0;
-    const pages = await all(async (log, place) => {
-      let total = 0;
-      const page = await keptPage(most, start, isNeeded(place), async (count, cursor) => {
-        const found = await log.list({ ...whole, limit: count, ...(cursor !== undefined && { cursor }) });
-        looked += found.looked ?? 0;
-        if (cursor === start) total = found.total ?? 0;
-        return { items: found.runs, next: found.next };
-      });
-      return { ...page, total };
-    });
-    const parts = pages.map(({ items, next }) => ({
-      items,
-      until: next === undefined ? undefined : positionOf({ limit, cursor: next }),
-    }));
-    const compare = (a: ListPosition, b: ListPosition): number =>
-      oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
-    const { items, next } = mergeParts<ListPosition, RunEntry>(parts, compare, most);
+    const { items, next, looked, total } = await pagesOf<ListPosition, RunEntry>(
+      async (log, count, cursor) => {
+        const page = await log.list({ ...whole, limit: count, ...(cursor !== undefined && { cursor }) });
+        return { ...page, items: page.runs };
+      },
+      {
+        limit: most,
+        start,
+        isCopy,
+        endOf: (cursor) => positionOf({ limit, cursor }),
+        compare: (a, b) => (oldestFirst ? compareRuns(b, a) : compareRuns(a, b)),
+      },
+    );
     return {
       runs: items.slice(offset),
       ...(next !== undefined && { next: toListCursor(next) }),
-      ...(looked > 0 && next !== undefined && items.length < limit && { looked }),
-      ...totalOf(query, () => totalIn(pages)),
+      ...(looked !== undefined && { looked }),
+      ...totalOf(query, () => total),
     };
   }
 
   async function listRequestsOnce(query: RequestListQuery, isCopy: IsCopy): Promise<RequestEntryPage> {
     const { limit, cursor: start } = query;
-    let looked = 0;
-    const pages = await all((log, place) =>
-      keptPage(limit, start, isNeededOf(isCopy)(place), async (count, cursor) => {
+    const { items, next, looked } = await pagesOf<RequestPosition, ListedRequestEntry>(
+      async (log, count, cursor) => {
         const page = await log.listRequests(pageOf(query, count, cursor));
-        looked += page.looked ?? 0;
-        return { items: page.requests, next: page.next };
-      }),
+        return { ...page, items: page.requests };
+      },
+      {
+        limit,
+        start,
+        isCopy,
+        endOf: (cursor) => requestPositionOf({ cursor }),
+        compare: compareRuns,
+      },
     );
-    const parts = pages.map(({ items, next }) => ({
-      items,
-      until: next === undefined ? undefined : requestPositionOf({ cursor: next }),
-    }));
-    const { items, next } = mergeParts<RequestPosition, ListedRequestEntry>(parts, compareRuns, limit);
     return {
       requests: items,
       ...(next !== undefined && { next: toRequestCursor(next) }),
-      ...(looked > 0 && next !== undefined && items.length < limit && { looked }),
+      ...(looked !== undefined && { looked }),
     };
+  }
+
+  /** Asks for the pages of a list in all databases, and merges them up to the place that the end of each one is at. */
+  async function pagesOf<Place, Item extends Place & { readonly runId: RunId }>(
+    ask: AskPage<Item>,
+    { limit, start, isCopy, endOf, compare }: PagesOptions<Place, Item>,
+  ): Promise<MergedPart<Item, Place> & { readonly looked?: number; readonly total: number }> {
+    let [looked, total] = [0, 0];
+    const parts = await all(async (log, place) => {
+      const isNeeded = isNeededOf(isCopy)(place);
+      const { items, next, last } = await keptPage<Item>(limit, start, isNeeded, async (count, cursor) => {
+        const page = await ask(log, count, cursor);
+        looked += page.looked ?? 0;
+        if (cursor === start) total += page.total ?? 0;
+        return page;
+      });
+      return { items, until: next === undefined ? undefined : endOf(next, last) };
+    });
+    const merged = mergeParts<Place, Item>(parts, compare, limit);
+    const isShort = merged.next !== undefined && merged.items.length < limit;
+    return { ...merged, total, ...(looked > 0 && isShort && { looked }) };
   }
 
   function runIds(...[query]: Parameters<EventLog["runIds"]>): Promise<readonly RunId[]> {
@@ -323,14 +339,10 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     });
   }
 
-  /** Asks for the pages of a list in all databases, and merges them. */
+  /** A page of a list whose items are its places. */
   async function paged<Item extends { readonly runId: RunId }, Answer extends { readonly next?: string }>(
     query: { readonly limit: number; readonly cursor?: string; readonly total?: boolean | number },
-    ask: (
-      log: PartLog,
-      limit: number,
-      cursor: string | undefined,
-    ) => Promise<KeptPage<Item> & { readonly total?: number | undefined }>,
+    ask: AskPage<Item>,
     {
       compare,
       toPage,
@@ -339,23 +351,10 @@ function divided(places: Places, table: ShardTable): PostgresLog {
       toPage(items: readonly Item[], limit: { readonly limit: number }): Answer;
     },
   ): Promise<Answer & { readonly total?: number }> {
-    const { limit, cursor } = query;
+    const { limit, cursor: start } = query;
     return places.everywhere(async (isCopy) => {
-      let total = 0;
-      const parts = await all(async (log, place) => {
-        const { items, next, last } = await keptPage(
-          limit,
-          cursor,
-          isNeededOf(isCopy)(place),
-          async (count, from) => {
-            const page = await ask(log, count, from);
-            if (from === cursor) total += page.total ?? 0;
-            return page;
-          },
-        );
-        return { items, until: next === undefined ? undefined : last };
-      });
-      const { items, next } = mergeParts<Item, Item>(parts, compare, limit);
+      const endOf = (_: string, last: Item | undefined): Item | undefined => last;
+      const { items, next, total } = await pagesOf(ask, { limit, start, isCopy, endOf, compare });
       const page = { ...toPage(items, { limit: items.length }), ...totalOf(query, () => total) };
       // A page of this one alone, with one behind it, has the cursor.
       return next === undefined ? page : { ...page, next: toPage([next, next], { limit: 1 }).next };
@@ -572,6 +571,22 @@ function divided(places: Places, table: ShardTable): PostgresLog {
       await all((log) => log.close());
     },
   };
+}
+
+/** Asks one of the databases for a page of a list. */
+type AskPage<Item> = (
+  log: PartLog,
+  limit: number,
+  cursor: string | undefined,
+) => Promise<KeptPage<Item> & { readonly looked?: number | undefined; readonly total?: number | undefined }>;
+
+interface PagesOptions<Place, Item> {
+  readonly limit: number;
+  readonly start: string | undefined;
+  readonly isCopy: IsCopy;
+  /** The place at which a page ends: by its cursor, or its last item. */
+  endOf(cursor: string, last: Item | undefined): Place | undefined;
+  compare(a: Place, b: Place): number;
 }
 
 /** The query for a page of one database. */

@@ -37,7 +37,7 @@ export interface RunIndexOptions {
   /** The node of this log, if several can share it. */
   readonly node?: string;
   ask<Answer>(query: SqlQuery<Answer>): Answer | Promise<Answer>;
-  /** Finds the row of a run; absent if `ask` does so as well. */
+  /** Finds the row of a run. Default: by a question of its own. */
   askRow?(runId: RunId): Promise<RunEntry | undefined>;
   readonly search: WordSearch["search"];
 }
@@ -48,11 +48,9 @@ export function createRunIndex({
   claims,
   node,
   ask,
+  askRow = async (runId) => ask(queries.run(runId)),
   search,
-  ...options
 }: RunIndexOptions): RunIndex {
-  const { askRow = (runId) => ask(queries.run(runId)) } = options;
-
   /**
    * Resolves when the commit of a run that is under way is acknowledged, so that a query after it returns only what `read`
    * returns. The owner may append again before that, but such a commit is sent later; waiting for it too might never end.

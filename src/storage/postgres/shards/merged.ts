@@ -225,7 +225,7 @@ export interface ListPart<Place> {
 }
 
 /** The first items of the merged list, and the place behind which the next page begins. */
-interface MergedPart<Item extends Place, Place> {
+export interface MergedPart<Item extends Place, Place> {
   readonly items: readonly Item[];
   readonly next: Place | undefined;
 }

@@ -39,7 +39,7 @@ export class PauseWatch implements TurnWatch {
     return counted.reduce((longest, pause) => (pause.ms > longest.ms ? pause : longest), NONE);
   }
 
-  /** Forgets the pauses until now, which the start of nodes and turns has made; what a scene is about comes after it. */
+  /** Forgets the pauses so far, so that those of starting nodes do not count as pauses of a fault that comes after them. */
   forget(): void {
     this.#pauses = [];
     const sinceMs = performance.now();
