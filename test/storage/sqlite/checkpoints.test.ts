@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
+import type { EventLog } from "../../../src/ports/event-log.ts";
 import { AT, STATE } from "../../../src/storage/sqlite/writer/checkpoints.ts";
 import { openHeadFile, readHeadFile } from "../../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
@@ -23,14 +24,28 @@ const MEGABYTE = 1024 * 1024;
 test("the write-ahead log stays bounded under continuous writes", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
-  let cursor = await startRun(log, "run", 1);
-  const content = "x".repeat(MEGABYTE);
-  for (let count = 0; count < 250; count += 1) {
-    const event = JSON.stringify({ id: cursor.head + 1, content });
-    cursor = await log.append(cursor, { events: [event], records: [], run: row() });
-  }
+  await appendMegabytes(log, 250);
 
   expect(statSync(join(directory, "log.db-wal")).size).toBeLessThan(160 * MEGABYTE);
+  await log.close();
+});
+
+test("the write-ahead log stays bounded also while there is always a reader that began before the newest commit", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  await startRun(log, "first", 1);
+  // A transaction takes longer than several commits, and those of the two overlap.
+  const read = `const database = new (require("node:sqlite").DatabaseSync)(${JSON.stringify(join(directory, "log.db"))}, { readOnly: true });
+    const sleep = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 8);
+    const port = require("node:worker_threads").parentPort;
+    const next = () => { database.exec("BEGIN; SELECT 1 FROM run"); sleep(); database.exec("COMMIT"); setImmediate(next); };
+    port.postMessage("begun"); next();`;
+  const readers = [new Worker(read, { eval: true }), new Worker(read, { eval: true })];
+  for (const reader of readers) await once(reader, "message");
+  await appendMegabytes(log, 250, 4_000);
+
+  expect(statSync(join(directory, "log.db-wal")).size).toBeLessThan(160 * MEGABYTE);
+  for (const reader of readers) await reader.terminate();
   await log.close();
 });
 
@@ -156,6 +171,15 @@ test("the transactions that a start names in the head file are synced, also if c
   // The sync of the write-ahead log leaves this file. Without it, a power failure looks like damage.
   expect(existsSync(`${held}.reached`)).toBe(true);
 });
+
+async function appendMegabytes(log: EventLog, count: number, commits = count): Promise<void> {
+  let cursor = await startRun(log, "run", 1);
+  const content = "x".repeat((count * MEGABYTE) / commits);
+  for (let left = commits; left > 0; left -= 1) {
+    const event = JSON.stringify({ id: cursor.head + 1, content });
+    cursor = await log.append(cursor, { events: [event], records: [], run: row() });
+  }
+}
 
 /** A log, and a command that changes how its process syncs a file of it. */
 async function logWithSlowDisk(

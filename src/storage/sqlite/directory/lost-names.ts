@@ -34,8 +34,8 @@ export const LOST_NAMES: readonly (readonly [what: string, sql: string])[] = [
 /** So many of the newest runs are looked at before the log opens: for a fraction of a second, however many there are. */
 export const NAMES_AT_START = 100_000;
 
-/** So many are one question: a log that is closed waits for its answer. */
-const TOGETHER = 10_000;
+/** So many are one question: the log is not moved into the database before its answer, and a log that is closed waits for it. */
+const TOGETHER = 2_000;
 
 /** Looks at all runs up to one, the newest first; returns what is wrong with the log, if something is. */
 export async function findLostName(

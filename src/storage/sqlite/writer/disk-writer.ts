@@ -248,20 +248,21 @@ export class DiskWriter {
     return this.#transact(() => this.#chunkAll());
   }
 
-  /** Deletes some chunks of removed runs. Returns whether there may be more to delete. */
+  /** Deletes some chunks of removed runs, as many as there is time for. Returns whether there may be more to delete. */
   purge(): boolean {
     const { findRemoved, purgeChunks, endPurge, limitTextPlace } = this.#statements;
     return this.#transactUnsynced(() => {
-      let left = PURGE_CHUNKS;
-      while (left > 0) {
+      const endMs = performance.now() + REMOVALS.withinMs;
+      let hasMore = true;
+      do {
         const rid = findRemoved.get()?.["rid"];
+        hasMore = rid !== undefined;
         if (rid === undefined) break;
-        const { changes } = purgeChunks.run(rid, left);
-        if (Number(changes) < left) endPurge.run(rid);
-        left -= Number(changes) + 1;
-      }
+        const { changes } = purgeChunks.run(rid, PURGE_CHUNKS);
+        if (Number(changes) < PURGE_CHUNKS) endPurge.run(rid);
+      } while (performance.now() < endMs);
       limitTextPlace.run();
-      return left <= 0;
+      return hasMore;
     });
   }
 
@@ -274,7 +275,10 @@ export class DiskWriter {
     if (this.#trouble !== undefined && !isFull(this.#trouble)) return;
     try {
       this.#leftovers?.gather();
-      const { busy, log, checkpointed } = this.#statements.checkpoint.get() ?? {};
+      const { checkpoint, waitForReaders, waitAsOpened } = this.#statements;
+      waitForReaders.get();
+      const { busy, log, checkpointed } = checkpoint.get() ?? {};
+      waitAsOpened.get();
       this.#leftovers?.moved(Number(checkpointed));
       this.#trouble = undefined;
       // A reader may hold back a part, or the mover may have moved all pages, which need not be synced then.
@@ -468,10 +472,10 @@ const TRY_AGAIN: FromWriter = { type: "committed", refused: [[0, "it was not wri
 
 const NOTHING = new Uint8Array();
 
-/** Chunks per purge step: few enough that a commit in between hardly waits. */
-const PURGE_CHUNKS = 128;
+/** Chunks that a statement of a purge deletes: few enough that a commit hardly waits, also if each is read from the disk. */
+const PURGE_CHUNKS = 16;
 
-/** So many runs are removed in a commit, and more until a time is over, however slow the machine is: the commits of turns wait for it. */
+/** So many runs are removed in a commit, and more until a time is over, however slow the machine is: the commits of turns wait for it. A purge ends after it too. */
 const REMOVALS = { least: 8, withinMs: 8 };
 
 /** What the removal of a run changes. */

@@ -88,7 +88,7 @@ test("a log that another process wrote to accepts no more appends", async () => 
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursor = await startRun(log, "run", 2);
-  const other = new DatabaseSync(join(directory, "log.db"));
+  const other = new DatabaseSync(join(directory, "log.db"), { timeout: 5_000 });
   other.exec("INSERT INTO batch (n, epoch, hash) SELECT max(n) + 1, 99, 'other' FROM batch");
   other.close();
 
