@@ -7,6 +7,7 @@ import type { RunPhase } from "../protocol/answers/status.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { unsettled } from "../shared/deferred.ts";
 import { mapConcurrent } from "../shared/map-concurrent.ts";
+import { pagesOf } from "../shared/pages.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import type { Agent, Collaborators, Messages } from "./agent/agent.ts";
@@ -174,16 +175,13 @@ export class LogRehearsal {
   }
 
   async *#runs(status?: RunPhase): AsyncGenerator<RunEntry, void> {
-    for (let cursor: string | undefined; ;) {
-      const page = await this.#log.list({
-        limit: PAGE,
-        ...(status && { status }),
-        ...(cursor !== undefined && { cursor }),
-      });
-      for (const run of page.runs) if (!isHidden(run)) yield run;
-      cursor = page.next;
-      if (cursor === undefined) return;
-    }
+    const log = this.#log;
+    const query = { limit: PAGE, ...(status && { status }) };
+    for await (const { runs } of pagesOf(
+      (start) => log.list({ ...query, ...start }),
+      this.#context.environment,
+    ))
+      for (const run of runs) if (!isHidden(run)) yield run;
   }
 }
 

@@ -220,7 +220,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const now = environment.monotonic();
     if (ready && !closing && now - heldCountedMs >= HELD_COUNT_MS) {
       heldCountedMs = now;
-      countHeld(log).then(
+      countHeld({ log, environment }).then(
         (counts) => {
           held = counts.reduce((sum, { turns }) => sum + turns, 0);
         },
@@ -589,7 +589,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       },
       async countHeld() {
         rights.operate("count the held turns of all owners");
-        return countHeld(log);
+        return countHeld({ log, environment });
       },
       async countWaits() {
         rights.operate("count the waits of all owners");

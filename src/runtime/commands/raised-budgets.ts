@@ -3,6 +3,7 @@ import type { Budget } from "../../protocol/events/event-body.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import type { WaitEntry } from "../../ports/log-entries.ts";
 import { isSameBudget } from "../owners/budgets.ts";
 import { readEvent } from "../replay/accepted.ts";
@@ -18,11 +19,11 @@ const AT_ONCE = 8;
  * rejects: what it does not reach waits for an answer of its own, or for the end of the day.
  */
 export async function announceRaise(
-  context: Pick<HostContext, "log" | "router" | "telemetry">,
+  context: Pick<HostContext, "environment" | "log" | "router" | "telemetry">,
   owner: string,
   budget: Budget,
 ): Promise<void> {
-  const { log, router, telemetry } = context;
+  const { environment, log, router, telemetry } = context;
   const failed = (error: unknown): void => {
     telemetry.fault(`runs of ${owner} that wait for a budget could not be told that it was raised`, error);
   };
@@ -33,13 +34,8 @@ export async function announceRaise(
     return event.type === "WaitForInput" && event.budget !== undefined && isSameBudget(event.budget, budget);
   };
   try {
-    for (let cursor: string | undefined; ;) {
-      // oxlint-disable-next-line no-await-in-loop -- a page follows the one before
-      const { waits, next } = await log.waits({
-        owner,
-        limit: PAGE,
-        ...(cursor !== undefined && { cursor }),
-      });
+    const query = { owner, limit: PAGE };
+    for await (const { waits } of pagesOf((start) => log.waits({ ...query, ...start }), environment)) {
       const waiting = new Set<RunId>();
       // oxlint-disable-next-line no-await-in-loop -- so that few are read at once
       await forEachConcurrent(waits, AT_ONCE, async (wait) => {
@@ -49,8 +45,6 @@ export async function announceRaise(
       await forEachConcurrent([...waiting], AT_ONCE, async (runId) => {
         await sendMessage(router, runId, { kind: "recover", isDue: true }).catch(failed);
       });
-      if (next === undefined) return;
-      cursor = next;
     }
   } catch (error) {
     failed(error);

@@ -4,6 +4,7 @@ import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import { Account } from "./account.ts";
 import { parseOwnerLimits } from "./owner-limits.ts";
 import type { LimitsOfOwner } from "./owner-limits.ts";
@@ -127,10 +128,8 @@ export class OwnerAccounts {
     const { log, artifacts, environment } = this.#options;
     const { owner } = account;
     let bytes = 0;
-    for (let cursor: string | undefined; ;) {
-      const query = { owner, limit: PAGE_SIZE, ...(cursor !== undefined && { cursor }) };
-      // oxlint-disable-next-line no-await-in-loop -- a page follows the one before
-      const { runs, next } = await log.list(query);
+    const query = { owner, limit: PAGE_SIZE };
+    for await (const { runs } of pagesOf((start) => log.list({ ...query, ...start }), environment)) {
       const sizes = mapConcurrent(
         runs,
         AT_ONCE,
@@ -138,8 +137,6 @@ export class OwnerAccounts {
       );
       // oxlint-disable-next-line no-await-in-loop -- so that few runs are weighed at once
       for await (const size of sizes) bytes += size;
-      if (next === undefined) break;
-      cursor = next;
     }
     account.storedBytes = bytes;
     account.storedAtMs = environment.monotonic();

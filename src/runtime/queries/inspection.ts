@@ -60,7 +60,7 @@ export function createInspection(
       const run = await queries.run(runId, scope);
       return inspectRun(log, run, { at, isInMemory: isInMemory(runId) });
     },
-    openTurns: () => copyOpenTurns(log),
+    openTurns: () => copyOpenTurns(log, environment),
     completion: async (requestId, callId) =>
       inspectCompletion(log, await queries.request(requestId, scope), callId),
     recording: async (runId) => recordRun(log, await queries.run(runId, scope)),

@@ -1,3 +1,4 @@
+import type { Environment } from "../../ports/environment.ts";
 import type { EventLog, LogReader, Page } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry, Snapshot } from "../../ports/log-entries.ts";
 import type { Base, LogRecord } from "../../ports/log-batch.ts";
@@ -6,6 +7,7 @@ import { AgentError } from "../../errors.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { fromBase64url, toBase64url } from "../../shared/base64url.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import { isHidden } from "../journal/system-runs.ts";
 
@@ -40,18 +42,19 @@ const PAGE = { limit: 1_000, limitBytes: 1_048_576, records: true };
  * Copies the runs with an open turn, and the kept versions of code. Secret values and files of runs are left out. Runs that
  * change meanwhile are copied as they are when they are read.
  */
-export async function* copyOpenTurns(log: EventLog): AsyncGenerator<CopyPart, void> {
+export async function* copyOpenTurns(
+  log: EventLog,
+  environment: Environment,
+): AsyncGenerator<CopyPart, void> {
   const seen = new Set<RunId>();
   for (const status of ["waiting", "running", "held"] as const) {
-    for (let cursor: string | undefined; ;) {
-      const page = await log.list({ status, limit: 500, ...(cursor !== undefined && { cursor }) });
-      for (const run of page.runs) {
+    const query = { status, limit: 500 } as const;
+    for await (const { runs } of pagesOf((start) => log.list({ ...query, ...start }), environment)) {
+      for (const run of runs) {
         if (isHidden(run) || run.started === undefined || seen.has(run.runId)) continue;
         seen.add(run.runId);
         yield* copyRun(log, run.runId);
       }
-      cursor = page.next;
-      if (cursor === undefined) break;
     }
   }
   const versions = log.versions?.();

@@ -4,6 +4,7 @@ import { DEFAULT_OWNER, toOwned } from "../../ports/principal.ts";
 import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Schedule } from "../agent/definition/schedule.ts";
@@ -295,15 +296,12 @@ export class Schedules {
   }
 
   async #readAll(): Promise<Map<string, StoredSchedule>> {
-    const { log } = this.#context;
-    const { runId } = this.#ledger;
+    const { environment, log } = this.#context;
+    const query = { runId: this.#ledger.runId, limit: PAGE };
     const all = new Map<string, StoredSchedule>();
-    for (let cursor: string | undefined; ;) {
-      const page = await log.schedules({ runId, limit: PAGE, ...(cursor !== undefined && { cursor }) });
-      for (const entry of page.schedules) all.set(entry.id, fromEntry(entry));
-      cursor = page.next;
-      if (cursor === undefined) return all;
-    }
+    for await (const { schedules } of pagesOf((start) => log.schedules({ ...query, ...start }), environment))
+      for (const entry of schedules) all.set(entry.id, fromEntry(entry));
+    return all;
   }
 }
 

@@ -10,6 +10,7 @@ import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
 import { pause } from "../../shared/clock.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import type { ErasedThings } from "../api.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import { isWaitingFile } from "../commands/uploads.ts";
@@ -158,7 +159,7 @@ export class Erasures {
   }
 
   async #find({ owner, agent, runId, key, metadata }: ErasedThings): Promise<readonly RunId[]> {
-    const { log } = this.#context;
+    const { environment, log } = this.#context;
     const values = Object.entries(metadata ?? {}).map(([name, value]) => [name, canonical(value)] as const);
     const matches = (run: RunEntry): boolean =>
       run.removed !== true &&
@@ -170,17 +171,13 @@ export class Erasures {
       return run !== undefined && !isHidden(run) && matches(run) ? [runId] : [];
     }
     const found: RunEntry[] = [];
-    for (let cursor: string | undefined; ;) {
-      const page = await log.list({
-        limit: PAGE,
-        ...(owner !== undefined && { owner }),
-        ...(agent !== undefined && { agent }),
-        ...(cursor !== undefined && { cursor }),
-      });
-      for (const run of page.runs) if (!isHidden(run) && matches(run)) found.push(run);
-      cursor = page.next;
-      if (cursor === undefined) break;
-    }
+    const query = {
+      limit: PAGE,
+      ...(owner !== undefined && { owner }),
+      ...(agent !== undefined && { agent }),
+    };
+    for await (const { runs } of pagesOf((start) => log.list({ ...query, ...start }), environment))
+      for (const run of runs) if (!isHidden(run) && matches(run)) found.push(run);
     return key === undefined ? found.map((run) => run.runId) : this.#ofKey(found, key);
   }
 

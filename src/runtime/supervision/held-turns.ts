@@ -5,6 +5,7 @@ import type { HoldCode } from "../../protocol/events/outcome-codes.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import type { HeldCount, HeldQuery, WaitCount } from "../api.ts";
 import { isHidden } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
@@ -23,7 +24,7 @@ const COUNTED = 10_000;
  * that this node has tried since a change of nodes; without a change it tries each once.
  */
 export async function retryHeldTurns(context: HostContext, tried: Set<RunId>): Promise<void> {
-  for await (const runs of heldRuns(context.log)) {
+  for await (const runs of heldRuns(context)) {
     const others = runs.filter(({ runId }) => !tried.has(runId));
     const own = await ownRuns(context.router, others);
     for (const runId of own) tried.add(runId);
@@ -45,18 +46,20 @@ export async function retryHeld(
     return 1;
   }
   let tried = 0;
-  for await (const runs of heldRuns(context.log, agent)) {
+  for await (const runs of heldRuns(context, agent)) {
     tried += runs.length;
     await forEachConcurrent(runs, RUNS_AT_ONCE, (run) => sendRecover(context, run.runId, retry));
   }
   return tried;
 }
 
+type Lists = Pick<HostContext, "log" | "environment">;
+
 /** The number of held turns, by agent and reason. */
-export async function countHeld(log: EventLog): Promise<readonly HeldCount[]> {
+export async function countHeld(lists: Lists): Promise<readonly HeldCount[]> {
   const counts = new Map<string, { readonly agent: string; readonly code: HoldCode; turns: number }>();
   let looked = 0;
-  for await (const runs of heldRuns(log)) {
+  for await (const runs of heldRuns(lists)) {
     for (const { agent, lastTurn } of runs) {
       const code = lastTurn?.held?.code ?? "nondeterministic";
       const key = `${agent} ${code}`;
@@ -78,16 +81,8 @@ export async function countWaits(log: EventLog, now: number): Promise<WaitCount>
 }
 
 /** The runs whose turn is held, page by page. One that continues meanwhile may be left out or come twice. */
-async function* heldRuns(log: EventLog, agent?: string): AsyncGenerator<readonly RunEntry[]> {
-  for (let cursor: string | undefined; ;) {
-    const page = await log.list({
-      status: "held",
-      limit: PAGE,
-      ...(agent !== undefined && { agent }),
-      ...(cursor !== undefined && { cursor }),
-    });
-    yield page.runs.filter((run) => !isHidden(run));
-    cursor = page.next;
-    if (cursor === undefined) return;
-  }
+async function* heldRuns({ log, environment }: Lists, agent?: string): AsyncGenerator<readonly RunEntry[]> {
+  const query = { status: "held", limit: PAGE, ...(agent !== undefined && { agent }) } as const;
+  for await (const { runs } of pagesOf((start) => log.list({ ...query, ...start }), environment))
+    yield runs.filter((run) => !isHidden(run));
 }

@@ -1,4 +1,5 @@
 import type { AgentVersion } from "../../ports/agent-version.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import type { CodeVersions } from "../agent/candidate.ts";
 import type { HostContext } from "../run-context.ts";
 
@@ -57,16 +58,13 @@ async function prune(context: HostContext, versions: CodeVersions): Promise<void
 
 /** Calls a function with the agent of each open turn, and the version that it began under. */
 async function forEachOpen(
-  { log }: HostContext,
+  { environment, log }: HostContext,
   found: (agent: string, version: string | undefined) => void,
 ): Promise<void> {
   // Those that continue while they are listed are running then.
   for (const status of ["waiting", "held", "running"] as const) {
-    for (let cursor: string | undefined; ;) {
-      const page = await log.list({ status, limit: PAGE, ...(cursor !== undefined && { cursor }) });
-      for (const { agent, lastTurn } of page.runs) found(agent, lastTurn?.agent_version);
-      cursor = page.next;
-      if (cursor === undefined) break;
-    }
+    const query = { status, limit: PAGE } as const;
+    for await (const { runs } of pagesOf((start) => log.list({ ...query, ...start }), environment))
+      for (const { agent, lastTurn } of runs) found(agent, lastTurn?.agent_version);
   }
 }

@@ -3,6 +3,7 @@ import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
+import { pagesOf } from "../../shared/pages.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext, RunContext } from "../run-context.ts";
 import { OldRuns } from "./old-runs.ts";
@@ -73,12 +74,10 @@ export function startRetention(options: RetentionOptions): () => void {
 
   /** Removes the runs of an agent that were not changed since a time. */
   async function removeExpired(agent: string, since: number): Promise<void> {
-    for (let cursor: string | undefined; ;) {
-      const page = await listIdle(cursor, agent);
+    for await (const page of idleRuns({ agent })) {
       const old = page.runs.filter(({ updatedAt }) => updatedAt <= since);
       await oldRuns.add(old, "expired");
-      if (stopped || page.next === undefined || old.length < page.runs.length) return;
-      cursor = page.next;
+      if (stopped || old.length < page.runs.length) return;
     }
   }
 
@@ -86,8 +85,7 @@ export function startRetention(options: RetentionOptions): () => void {
     const old = environment.now() - retainMs;
     let excess: number | undefined;
     let hasOnlyKept = true;
-    for (let cursor = keptUpTo; ;) {
-      const page = await listIdle(cursor);
+    for await (const page of idleRuns({}, keptUpTo)) {
       const known = page.runs.filter((run) => !isHidden(run) && hasHistory(run));
       // Those that are too old are the first ones.
       const others = known.findIndex(({ updatedAt }) => updatedAt > old);
@@ -103,10 +101,9 @@ export function startRetention(options: RetentionOptions): () => void {
         const bytes = await size(runId);
         if (await oldRuns.remove(runId)) excess -= bytes;
       }
-      if (stopped || page.next === undefined) return;
-      cursor = page.next;
+      if (stopped) return;
       hasOnlyKept &&= page.runs.every((run) => isHidden(run) || !hasHistory(run));
-      if (hasOnlyKept) keptUpTo = cursor;
+      if (hasOnlyKept && page.next !== undefined) keptUpTo = page.next;
     }
   }
 
@@ -114,17 +111,14 @@ export function startRetention(options: RetentionOptions): () => void {
   async function shortenAll(status: RunPhase): Promise<void> {
     const old = environment.now() - retainMs;
     let excess = await findExcess();
-    for (let cursor: string | undefined; ;) {
-      const query = { status, oldestFirst: true, limit: PAGE_SIZE } as const;
-      const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    const query = { status, oldestFirst: true, limit: PAGE_SIZE } as const;
+    for await (const page of pagesOf((start) => log.list({ ...query, ...start }), environment)) {
       for (const run of page.runs) {
         if (stopped) return;
         if (isHidden(run) || run.head < context.limits.checkpointEvents) continue;
         await tryShorten(run, excess > 0 ? environment.now() : old);
         if (excess > 0) excess = await findExcess();
       }
-      if (page.next === undefined) return;
-      cursor = page.next;
     }
   }
 
@@ -138,13 +132,9 @@ export function startRetention(options: RetentionOptions): () => void {
     }
   }
 
-  function listIdle(cursor?: string, agent?: string): Promise<RunEntryPage> {
-    const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE } as const;
-    return log.list({
-      ...query,
-      ...(cursor !== undefined && { cursor }),
-      ...(agent !== undefined && { agent }),
-    });
+  function idleRuns(of: { readonly agent?: string }, from?: string): AsyncGenerator<RunEntryPage, void> {
+    const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE, ...of } as const;
+    return pagesOf((start) => log.list({ ...query, ...start }), environment, from);
   }
 
   /** The bytes above the limit. */
@@ -169,10 +159,10 @@ function hasHistory({ alias, turns }: RunEntry): boolean {
 }
 
 /** Removes the hidden runs whose copying or removal was interrupted. */
-export async function removeUnfinishedRuns({ log, telemetry }: RunContext, runs: RunCommands): Promise<void> {
+export async function removeUnfinishedRuns(context: RunContext, runs: RunCommands): Promise<void> {
+  const { environment, log, telemetry } = context;
   const query = { agent: NO_AGENT, oldestFirst: true, limit: PAGE_SIZE } as const;
-  for (let cursor: string | undefined; ;) {
-    const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+  for await (const page of pagesOf((start) => log.list({ ...query, ...start }), environment)) {
     for (const run of page.runs) {
       if (!isUnfinished(run)) continue;
       await runs.remove(run.runId, "remains").catch((error: unknown) => {
@@ -181,7 +171,5 @@ export async function removeUnfinishedRuns({ log, telemetry }: RunContext, runs:
         telemetry.fault(`the remains of run ${run.runId} could not be removed`, error);
       });
     }
-    if (page.next === undefined) return;
-    cursor = page.next;
   }
 }
