@@ -33,6 +33,9 @@ export type CopyPart =
   /** A file of kept versions, in Base64url. */
   | { readonly type: "file"; readonly digest: string; readonly content: string };
 
+/** Runs that are copied before other work of the process comes. */
+const RUNS = 20;
+
 /** How many requests of a run are copied: those that are open are the newest. */
 const REQUESTS = 1_000;
 
@@ -48,7 +51,7 @@ export async function* copyOpenTurns(
 ): AsyncGenerator<CopyPart, void> {
   const seen = new Set<RunId>();
   for (const status of ["waiting", "running", "held"] as const) {
-    const query = { status, limit: 500 } as const;
+    const query = { status, limit: RUNS } as const;
     for await (const { runs } of pagesOf((start) => log.list({ ...query, ...start }), environment)) {
       for (const run of runs) {
         if (isHidden(run) || run.started === undefined || seen.has(run.runId)) continue;
