@@ -34,7 +34,7 @@ import { measureTraces } from "./parts/turns/traces.ts";
 import { measureWires } from "./parts/turns/wires.ts";
 import { measureCluster } from "./cluster/measure.ts";
 import { measureDatabases } from "./cluster/databases.ts";
-import { measurePacedNodes } from "./cluster/paced-nodes.ts";
+import { NODES_TRIALS, measurePacedNodes } from "./cluster/paced-nodes.ts";
 import { measurePaint, measureStatistics } from "./parts/statistics.ts";
 import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
@@ -74,7 +74,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   traces: { measure: measureTraces },
   aip: { measure: measureAip },
   tasks: { measure: measureTasks },
-  nodes: { measure: measurePacedNodes },
+  nodes: { measure: measurePacedNodes, trials: NODES_TRIALS },
   databases: { measure: measureDatabases },
   cluster: { measure: measureCluster },
   years: { measure: measureYears },
