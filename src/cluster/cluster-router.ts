@@ -103,6 +103,7 @@ class ClusterRouter implements Router {
       ...(deadAfterMs !== undefined && { deadAfterMs }),
       environment,
       fault,
+      speaking: () => this.#handler?.speaking ?? 0,
       changed: () => {
         this.#takeover.soon();
         this.#wakes?.update();
@@ -193,6 +194,10 @@ class ClusterRouter implements Router {
 
   health(): ReturnType<Router["health"]> {
     return this.#heartbeat.health;
+  }
+
+  speakingElsewhere(): number {
+    return this.#heartbeat.speakingElsewhere;
   }
 
   figures(): RouterFigures {

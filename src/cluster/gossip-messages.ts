@@ -36,6 +36,8 @@ export interface GossipMessage {
   readonly to: string;
   /** That of the sender. */
   readonly incarnation: number;
+  /** How many runs say texts on the sender; 0 from one of a version before this. */
+  readonly speaking: number;
   readonly rumors: readonly Rumor[];
   /** The node to ping. */
   readonly of?: { readonly node: string; readonly url: string };
@@ -48,6 +50,8 @@ export interface GossipAnswer {
   /** Whether the node to ping has answered. */
   readonly acked: boolean;
   readonly incarnation: number;
+  /** How many runs say texts on the sender; 0 from one of a version before this. */
+  readonly speaking: number;
   readonly rumors: readonly Rumor[];
 }
 
@@ -57,37 +61,39 @@ export function isGossipMessage(data: Json): boolean {
 }
 
 /** Converts a message to plain data. */
-export function gossipMessageToWire({ from, to, incarnation, rumors, of }: GossipMessage): Json {
+export function gossipMessageToWire({ from, to, incarnation, speaking, rumors, of }: GossipMessage): Json {
   const asked = of && { of: [of.node, of.url] };
-  return { gossip: { from, to, incarnation, rumors: rumors.map(rumorToWire), ...asked } };
+  return { gossip: { from, to, incarnation, speaking, rumors: rumors.map(rumorToWire), ...asked } };
 }
 
 /** Reads a message; `invalid_request` for any other data. */
 export function parseGossipMessage(data: Json): GossipMessage {
-  const { from, to, incarnation, rumors, of } = toObject(toObject(data)["gossip"]);
+  const { from, to, incarnation, speaking, rumors, of } = toObject(toObject(data)["gossip"]);
   if (typeof from !== "string" || typeof to !== "string") throw notUnderstood();
   const [node, url] = toList(of);
   return {
     from,
     to,
     incarnation: toNumber(incarnation),
+    speaking: toNumber(speaking),
     rumors: toList(rumors).flatMap(toRumor),
     ...(typeof node === "string" && typeof url === "string" && { of: { node, url } }),
   };
 }
 
 /** Converts an answer to plain data. */
-export function gossipAnswerToWire({ taken, acked, incarnation, rumors }: GossipAnswer): Json {
-  return { taken, acked, incarnation, rumors: rumors.map(rumorToWire) };
+export function gossipAnswerToWire({ taken, acked, incarnation, speaking, rumors }: GossipAnswer): Json {
+  return { taken, acked, incarnation, speaking, rumors: rumors.map(rumorToWire) };
 }
 
 /** Reads an answer; one that is not understood is that of a node which has taken nothing. */
 export function parseGossipAnswer(data: Json): GossipAnswer {
-  const { taken, acked, incarnation, rumors } = toObject(data);
+  const { taken, acked, incarnation, speaking, rumors } = toObject(data);
   return {
     taken: taken === true,
     acked: acked === true,
     incarnation: toNumber(incarnation),
+    speaking: toNumber(speaking),
     rumors: toList(rumors).flatMap(toRumor),
   };
 }

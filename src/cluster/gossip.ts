@@ -54,6 +54,9 @@ const TOLD_MS = 10_000;
 const MOST_RUMORS = 30;
 const MOST_SAID = 10;
 
+/** How much the number that another node tells changes what is known of all: the newest ones count most. */
+const NEWEST_SHARE = 1 / 16;
+
 /** How many nodes are put in an order at a time, so that one that joins is soon among them. */
 const LAP = 20;
 
@@ -61,6 +64,8 @@ export interface GossipOptions {
   readonly transport: Transport;
   readonly environment: Environment;
   readonly membership: () => Membership;
+  /** How many runs say texts on this node. */
+  readonly speaking: () => number;
   readonly learn: (fact: MembershipFact) => void;
 }
 
@@ -77,10 +82,16 @@ export class Gossip {
   readonly #rumors = new RumorList();
   readonly #said = new RumorList();
   #isTelling = false;
+  #speakingElsewhere = 0;
   #isStopped = false;
 
   constructor(options: GossipOptions) {
     this.#options = options;
+  }
+
+  /** How many runs say texts on another node, on average. */
+  get speakingElsewhere(): number {
+    return this.#speakingElsewhere;
   }
 
   /** Pings the next nodes, and those that have not answered. */
@@ -100,9 +111,10 @@ export class Gossip {
 
   /** Answers a message of another node. */
   async receive(data: Json): Promise<Json> {
-    const { from, to, incarnation, rumors, of } = parseGossipMessage(data);
+    const { from, to, incarnation, rumors, of, speaking } = parseGossipMessage(data);
     const { self } = this.#membership;
     const { learn } = this.#options;
+    this.#hear(speaking);
     if (to === self.node)
       learn({ type: "told", rumors: [{ state: "alive", node: from, incarnation }, ...rumors] });
     // Its sender does not reach the table of nodes, and answers no pings either.
@@ -123,8 +135,14 @@ export class Gossip {
       taken: to === self.node && isReached && !this.#isStopped,
       acked,
       incarnation: membership.incarnation,
+      speaking: this.#options.speaking(),
       rumors: this.#rumorsFor(from),
     });
+  }
+
+  /** Another node has told how many runs say texts on it. */
+  #hear(speaking: number): void {
+    this.#speakingElsewhere += (speaking - this.#speakingElsewhere) * NEWEST_SHARE;
   }
 
   /** Passes a rumor on; at once, unless a node only lives or has joined. */
@@ -205,6 +223,7 @@ export class Gossip {
       from: self.node,
       to: peer.node,
       incarnation,
+      speaking: this.#options.speaking(),
       rumors,
       ...(of !== undefined && { of: { node: of.node, url: of.url } }),
     };
@@ -215,6 +234,7 @@ export class Gossip {
       );
       if (this.#isStopped) return false;
       this.#count(rumors);
+      this.#hear(answer.speaking);
       learn({ type: "told", rumors: answer.rumors });
       if (!answer.taken) return false;
       learn({ type: "acknowledged", node: peer.node, incarnation: answer.incarnation, sentMs });

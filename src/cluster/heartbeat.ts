@@ -66,6 +66,8 @@ export interface HeartbeatOptions {
   readonly environment: Environment;
   /** Reports errors that belong to no message. */
   readonly fault: (message: string, thrown: unknown) => void;
+  /** How many runs say texts on this node. */
+  readonly speaking: () => number;
   /** Called after nodes have joined, died or left, or have begun to drain. */
   readonly changed: () => void;
 }
@@ -97,12 +99,13 @@ export class Heartbeat {
   #isOver = true;
 
   constructor(options: HeartbeatOptions) {
-    const { node, transport, wakes, gossipAbove, deadAfterMs, environment } = options;
+    const { node, transport, wakes, gossipAbove, deadAfterMs, environment, speaking } = options;
     this.#options = options;
     this.#gossip = new Gossip({
       transport,
       environment,
       membership: () => this.#membership,
+      speaking,
       learn: (fact) => this.#learn(fact),
     });
     this.#membership = initialMembership(
@@ -215,6 +218,14 @@ export class Heartbeat {
     return membershipView(this.#membership, this.#now);
   }
 
+  /** About how many runs say texts on the other nodes. */
+  get speakingElsewhere(): number {
+    const { self, nodes } = this.#membership;
+    const others = nodes.values.filter(({ presence, isDead }) => presence.node !== self.node && !isDead);
+    if (usesGossip(this.#membership)) return Math.round(others.length * this.#gossip.speakingElsewhere);
+    return others.reduce((sum, { presence }) => sum + (presence.speaking ?? 0), 0);
+  }
+
   get health(): RouterHealth {
     const { nodes, self } = this.#membership;
     if (nodes.size === 0) return { ready: false, reason: "the other nodes are not known yet" };
@@ -274,9 +285,11 @@ export class Heartbeat {
     if (this.#isStopped) return false;
     const sentMs = this.#begin();
     const sought = [...this.#sought];
+    const speaking = this.#options.speaking();
+    const self = { ...this.self, ...(speaking > 0 && { speaking }) };
     let rows: readonly NodeRow[];
     try {
-      rows = await this.#options.directory.heartbeat(this.self, forgettable(this.#membership, sentMs));
+      rows = await this.#options.directory.heartbeat(self, forgettable(this.#membership, sentMs));
     } catch {
       this.#learn({ type: "failed" });
       return false;

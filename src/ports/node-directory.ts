@@ -45,6 +45,8 @@ export interface NodePresence {
   readonly relays?: boolean;
   /** How long after its newest sign of life others may judge it dead, in milliseconds. Absent for 1.5 s. */
   readonly deadAfterMs?: number;
+  /** How many runs say texts on it, as of its newest heartbeat. Absent for none. */
+  readonly speaking?: number;
 }
 
 /** An agent as a node serves it. */

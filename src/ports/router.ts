@@ -33,6 +33,9 @@ export interface Router {
   /** Whether this node knows the other nodes, and if not, why. */
   health(): RouterHealth;
 
+  /** About how many runs say texts on other nodes, as these have told lately. Absent with one process. */
+  speakingElsewhere?(): number;
+
   /** What the router has done; absent with one process. */
   figures?(): RouterFigures;
 }
@@ -95,6 +98,8 @@ export interface TakeoverOptions {
 export interface RouterHandler {
   /** The agents that the node serves, by name. */
   readonly agents: Readonly<Record<string, NodeAgent>>;
+  /** How many runs say texts on this node, for the other ones. */
+  readonly speaking?: number;
   /** Handles a message for a run; activates the run if needed. Throws `Owned` if another living node owns it. */
   deliver(runId: RunId, message: Json, options?: DeliverOptions): Promise<Json>;
   /** Whether the run is in memory. */

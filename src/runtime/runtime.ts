@@ -96,7 +96,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   if (options.inspect) system.shared.inspect(options.inspect);
   const agents = new AgentDirectory(options);
   const readiness = createReadiness();
-  const textWindow = new TextWindow(environment, log, textWindowMs);
+  const textWindow = new TextWindow(environment, log, textWindowMs, () => router.speakingElsewhere?.() ?? 0);
   const engines: Omit<HostContext, "mail"> = {
     log,
     router,

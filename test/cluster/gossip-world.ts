@@ -60,6 +60,8 @@ export interface GossipNode {
   part: number;
   /** How many messages it has sent. */
   sent: number;
+  /** How many runs say texts on it. */
+  speaking: number;
   /** Whether what it sends, or what others send to it, gets lost. */
   isMute: boolean;
   isDeaf: boolean;
@@ -219,6 +221,7 @@ export class GossipWorld {
         },
       },
       fault: () => {},
+      speaking: () => node.speaking,
       changed,
     });
     const node: GossipNode = {
@@ -232,6 +235,7 @@ export class GossipWorld {
       isIdle: false,
       part: 0,
       sent: 0,
+      speaking: 0,
       isMute: false,
       isDeaf: false,
     };

@@ -43,6 +43,19 @@ test("nodes that use gossip write few heartbeats, and each lives in the eyes of 
   expect(world.judgements).toEqual([]);
 });
 
+test("each of many nodes knows about how many runs speak on the others, also after they have ended", async () => {
+  const { world, nodes } = await startWorld(30, BAD);
+  for (const node of nodes) node.speaking = node.place % 3 === 0 ? 30 : 0;
+  await world.pass(20_000);
+  for (const { heartbeat } of nodes) {
+    expect(heartbeat.speakingElsewhere).toBeGreaterThan(100);
+    expect(heartbeat.speakingElsewhere).toBeLessThan(600);
+  }
+  for (const node of nodes) node.speaking = 0;
+  await world.pass(20_000);
+  for (const { heartbeat } of nodes) expect(heartbeat.speakingElsewhere).toBe(0);
+});
+
 test("nodes whose answers take 0.7 s, because their machine has no rest, doubt none, and write few heartbeats", async () => {
   const { world } = await startWorld(12);
   world.delayMs = 340;
@@ -236,7 +249,7 @@ test("a node tells its news also after it has answered many pings", async () => 
   const [dead, other, asker] = nodes as [GossipNode, GossipNode, GossipNode];
   world.kill(dead);
   await world.passUntil(() => other.heartbeat.livenessOf(dead.id) === "dead");
-  const ping = { from: asker.id, to: other.id, incarnation: 0, rumors: [] };
+  const ping = { from: asker.id, to: other.id, incarnation: 0, speaking: 0, rumors: [] };
   for (let count = 0; count < 50; count += 1)
     expect(await other.heartbeat.receive(gossipMessageToWire(ping))).toMatchObject({
       rumors: [["dead", dead.id, 0, expect.any(String)]],
@@ -251,7 +264,9 @@ test("of many nodes, only those that are suspected write heartbeats more often",
     suspected.pausedUntilMs = world.nowMs + 600;
     const rumors = [{ state: "suspect", node: suspected.id, incarnation: 0 } as const];
     for (const { id, heartbeat } of nodes.slice(6))
-      await heartbeat.receive(gossipMessageToWire({ from: "node-6", to: id, incarnation: 0, rumors }));
+      await heartbeat.receive(
+        gossipMessageToWire({ from: "node-6", to: id, incarnation: 0, speaking: 0, rumors }),
+      );
     await world.pass(1_000);
   }
   await world.pass(5_000);

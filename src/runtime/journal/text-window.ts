@@ -17,22 +17,28 @@ export interface Gathering {
  * How long the texts of a run gather before they are committed together. A commit costs the same for one text as for ten,
  * so on a busy server texts that come at the pace of a model wait for those that follow. On an idle one none waits.
  *
- * The load is the number of runs that speak: each of them would commit every text. The window is as long as it must be for
- * the process to make 400 such commits a second, up to a maximum. With the first text after that time it is full: a timer that
- * closes a window between two texts has kept those before waiting for nothing. A full window closes with the next commit of any
- * run, or after 1.4 times its length, so that one commit has what several runs say. Where successive texts share a row, a window is
- * full earlier, because its texts cost the log hardly anything in a commit that is made anyway; where a commit costs nothing, a full
- * window closes at once.
+ * The load is the number of runs that speak: each of them would commit every text. Those of all nodes that share the log count,
+ * because it has the commits of all. The window is as long as it must be for them to make 400 such commits a second, up to a
+ * maximum. With the first text after that time it is full: a timer that closes a window between two texts has kept those before
+ * waiting for nothing. A full window closes with the next commit of any run of this process, or after 1.4 times its length, so that
+ * one commit has what several runs say.
+ *
+ * Where successive texts share a row, a window is full earlier, because its texts cost the log hardly anything in a commit that is made
+ * anyway. Where only a part of the runs speaks here, such commits are rarer, so a window is full after that part of the time. While one
+ * run speaks here, there is none to wait for, and where a commit costs nothing, no reason to: then a full window closes at once.
  */
 export class TextWindow {
   readonly #environment: Environment;
   readonly #maxMs: number;
   readonly #closesAtOnce: boolean;
   readonly #fullAfter: number;
+  readonly #elsewhere: () => number;
   /** The current period of time, and the runs that have spoken in it and in the one before. */
   #period = 0;
   #speaking = 0;
   #spokeBefore = 0;
+  /** The runs that speak on other nodes, as was known when the period began. */
+  #speakElsewhere = 0;
   /** The windows in the order of their opening, open or closed. */
   #windows: Gathering[] = [];
   #open = 0;
@@ -40,16 +46,25 @@ export class TextWindow {
   #full: Gathering[] = [];
   #stopTimer: (() => void) | undefined;
 
-  /** `maxMs` is the longest window, in milliseconds; 0 for none. */
+  /** `maxMs` is the longest window, in milliseconds; 0 for none. `elsewhere` tells how many runs speak on other nodes. */
   constructor(
     environment: Environment,
     { durability, sharesRows = false }: Pick<EventLog, "durability" | "sharesRows">,
     maxMs: number,
+    elsewhere: () => number = () => 0,
   ) {
     this.#environment = environment;
     this.#maxMs = maxMs;
     this.#closesAtOnce = durability === "memory";
     this.#fullAfter = sharesRows ? FULL_SHARED : 1;
+    this.#elsewhere = elsewhere;
+  }
+
+  /** How many runs speak here. */
+  get speaking(): number {
+    const periods = Math.floor(this.#environment.now() / PERIOD_MS) - this.#period;
+    if (periods === 0) return Math.max(this.#speaking, this.#spokeBefore);
+    return periods === 1 ? this.#speaking : 0;
   }
 
   /**
@@ -65,6 +80,7 @@ export class TextWindow {
     if (period !== this.#period) {
       this.#spokeBefore = period === this.#period + 1 ? this.#speaking : 0;
       this.#speaking = 0;
+      this.#speakElsewhere = this.#elsewhere();
       this.#period = period;
     }
     if (period !== Math.floor(before / PERIOD_MS)) this.#speaking += 1;
@@ -82,13 +98,15 @@ export class TextWindow {
     return gathering;
   }
 
-  /** Takes a text. Returns whether the window closes with it: it is full, and a commit costs nothing. */
+  /** Takes a text. Returns whether the window closes with it: it is full, and waits for no commit. */
   take(gathering: Gathering, at: number): boolean {
-    if (gathering.isFull || at - gathering.openedAt < this.#ms * this.#fullAfter) return false;
+    if (gathering.isFull) return false;
+    const waits = !this.#closesAtOnce && this.#othersHere > 0;
+    const fullAfter = this.#fullAfter * (waits ? this.#partHere : 1);
+    if (at - gathering.openedAt < this.#ms * fullAfter) return false;
     gathering.isFull = true;
-    if (this.#closesAtOnce) return true;
-    this.#full.push(gathering);
-    return false;
+    if (waits) this.#full.push(gathering);
+    return !waits;
   }
 
   /** Closes the windows that wait for the next commit: a run is about to commit what does not wait. */
@@ -117,8 +135,18 @@ export class TextWindow {
 
   /** The length of a window that opens now. */
   get #ms(): number {
-    const others = Math.max(this.#speaking, this.#spokeBefore) - 1;
-    return Math.min(others * MS_FOR_EACH, this.#maxMs);
+    return Math.min((this.#othersHere + this.#speakElsewhere) * MS_FOR_EACH, this.#maxMs);
+  }
+
+  /** Which part of the runs that speak does so here. */
+  get #partHere(): number {
+    const here = this.#othersHere + 1;
+    return here / (here + this.#speakElsewhere);
+  }
+
+  /** How many runs speak here besides one. */
+  get #othersHere(): number {
+    return Math.max(this.#speaking, this.#spokeBefore) - 1;
   }
 
   /** Waits for the window that was opened first. */

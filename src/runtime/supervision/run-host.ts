@@ -41,6 +41,10 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
     return this.#context.agents.served;
   }
 
+  get speaking(): number {
+    return this.#context.textWindow.speaking;
+  }
+
   due(at: number): void {
     this.#schedules.due(at);
   }

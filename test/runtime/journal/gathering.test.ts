@@ -2,6 +2,7 @@ import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { CreateRuntimeOptions, EventLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
+import { localRouter } from "../../../src/cluster/local-router.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { textsOf } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
@@ -164,6 +165,89 @@ test.each([
   expect(commits.at(-1)).toBe(last);
   await close();
 });
+
+/** The router of a node beside which runs speak on others. */
+function besideSpeaking(runs: () => number): Partial<CreateRuntimeOptions> {
+  return { router: { ...localRouter(), speakingElsewhere: runs } };
+}
+
+test("runs that speak on other nodes count like those that speak here", async () => {
+  const here = await talk();
+  await here.environment.advance(300);
+  const elsewhere = await talk({ runs: 1, options: besideSpeaking(() => BUSY - 1) });
+  await elsewhere.environment.advance(300);
+  expect(elsewhere.commits).toEqual(here.commits);
+  await Promise.all([here.close(), elsewhere.close()]);
+});
+
+const COSTLY = { durability: "full", sharesRows: true } as const;
+
+test("a window of a run that speaks alone on its node is closed by the text that fills it: there is no commit to wait for", async () => {
+  const { environment, commits, close } = await talk({
+    runs: 1,
+    engine: COSTLY,
+    options: besideSpeaking(() => BUSY),
+  });
+  await environment.advance(130);
+  expect(commits.slice(2)).toEqual([
+    "60 ms: TextOutput TextOutput TextOutput",
+    "120 ms: TextOutput TextOutput TextOutput",
+  ]);
+  await close();
+});
+
+test.each([
+  ["all", 40, 0, "0 ms: TextOutput"],
+  ["a quarter", 10, 30, "41 ms: TextOutput TextOutput"],
+])(
+  "a window is full earlier where only a part of the runs speaks, because commits are rarer there: %s",
+  async (_, runs, elsewhere, last) => {
+    const options = besideSpeaking(() => elsewhere);
+    const { environment, commits, ask, close } = await talk({ runs, engine: COSTLY, options });
+    await environment.advance(41);
+    await ask("another");
+    expect(commits.at(-1)).toBe(last);
+    await close();
+  },
+);
+
+test("texts no longer gather a tenth of a second after other nodes are known to be silent", async () => {
+  let elsewhere = BUSY;
+  const { environment, commits, close } = await talk({
+    runs: 1,
+    texts: 100,
+    options: besideSpeaking(() => elsewhere),
+  });
+  await environment.advance(1_000);
+  elsewhere = 0;
+  await environment.advance(200);
+  commits.length = 0;
+  await environment.advance(200);
+  expect(commits).toHaveLength(10);
+  for (const commit of commits) expect(commit).toMatch(/ms: TextOutput$/);
+  await close();
+});
+
+test.each([1, 10, 100, 1_000_000])(
+  "no text waits for more than 1.4 times the longest window, and the first one not at all: %i runs elsewhere",
+  async (runs) => {
+    const { environment, commits, close } = await talk({
+      runs: 1,
+      texts: 20,
+      engine: COSTLY,
+      options: besideSpeaking(() => runs),
+    });
+    await environment.advance(600);
+    let said = 0;
+    for (const commit of commits.slice(1)) {
+      const [at, ...texts] = commit.split(/ ms: | /);
+      expect(Number(at) - said * 20).toBeLessThanOrEqual(said === 0 ? 0 : 70);
+      said += texts.length;
+    }
+    expect(said).toBe(20);
+    await close();
+  },
+);
 
 test("without a window each text is committed when it is said, on a busy server too", async () => {
   const { environment, commits, close } = await talk({ texts: 2, options: { textWindowMs: 0 } });
