@@ -14,5 +14,7 @@ if (isNode === undefined) {
   await serveTurns(log);
 } else {
   const transport = httpTransport({ url: await findFreeUrl() });
-  await serveTurns(log, clusterRouter({ log, transport, environment: nodeEnvironment() }));
+  // A machine with other work may let a node stand still, and these turns cannot be replayed: their texts have the time in them.
+  const deadAfterMs = 60_000;
+  await serveTurns(log, clusterRouter({ log, transport, environment: nodeEnvironment(), deadAfterMs }));
 }
