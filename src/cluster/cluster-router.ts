@@ -131,7 +131,7 @@ class ClusterRouter implements Router {
     });
   }
 
-  async send(runId: RunId, message: Json, { from }: SendOptions = {}): Promise<Json> {
+  async send(runId: RunId, message: Json, { from, isNew = false }: SendOptions = {}): Promise<Json> {
     const handler = this.#serving;
     const sender = from !== undefined && { from: { runId: from, node: this.#self } };
     const envelope = { id: this.#environment.newId(), runId, message, ...sender };
@@ -139,7 +139,8 @@ class ClusterRouter implements Router {
     let isRepeated = false;
     let target = handler.holds(runId) ? this.#self : undefined;
     for (let failures = 0; ; failures += 1) {
-      const answer = await this.#ask(target, { ...envelope, isRepeated });
+      // After one attempt another node may have the run.
+      const answer = await this.#ask(target, { ...envelope, isRepeated }, isNew && failures === 0);
       if (answer.type === "reply") return answer.reply;
       if (answer.type === "error") throw answer.error;
       isRepeated ||= answer.isUncertain === true;
@@ -218,15 +219,15 @@ class ClusterRouter implements Router {
   }
 
   /** Sends a message once: to a node, or to where the run is. */
-  async #ask(known: string | undefined, envelope: Envelope): Promise<EnvelopeAnswer> {
+  async #ask(known: string | undefined, envelope: Envelope, isNew: boolean): Promise<EnvelopeAnswer> {
     let target = known;
     try {
-      target ??= await this.#placement.locate(envelope.runId);
+      target ??= await this.#placement.locate(envelope.runId, { isNew });
       if (this.#liveness !== "alive") await this.#checkSender(envelope);
     } catch (error) {
       return { type: "error", error: notReadable(error) };
     }
-    if (target === this.#self) return this.#deliver(envelope);
+    if (target === this.#self) return this.#deliver(envelope, isNew);
     const member = target === undefined ? undefined : this.#heartbeat.find(target);
     return member === undefined ? { type: "moved" } : this.#forward(member, envelope);
   }
@@ -295,10 +296,10 @@ class ClusterRouter implements Router {
   }
 
   /** Delivers a message to a run of this node. A suspect node takes none until the engine has answered it. */
-  async #deliver({ runId, message, isRepeated }: Envelope): Promise<EnvelopeAnswer> {
+  async #deliver({ runId, message, isRepeated }: Envelope, isNew = false): Promise<EnvelopeAnswer> {
     if (this.#liveness === "suspect") return { type: "moved" };
     try {
-      const delivery = this.#serving.deliver(runId, message, { isRepeated });
+      const delivery = this.#serving.deliver(runId, message, { isRepeated, ...(isNew && { isNew }) });
       this.#underWay.add(delivery);
       const forget = (): void => void this.#underWay.delete(delivery);
       delivery.then(forget, forget);

@@ -7,13 +7,13 @@ export function localRouter(): Router {
   const deliveries = new Map<RouterHandler, Set<Promise<unknown>>>();
 
   return {
-    async send(runId, message) {
+    async send(runId, message, { isNew = false } = {}) {
       const [handler] = handlers;
       if (handler === undefined) {
         throw new AgentError("unavailable", `no handler is registered for messages to run ${runId}`);
       }
       const underWay = deliveries.get(handler);
-      const delivery = handler.deliver(runId, message);
+      const delivery = handler.deliver(runId, message, isNew ? { isNew } : undefined);
       underWay?.add(delivery);
       try {
         return await delivery;

@@ -28,10 +28,13 @@ export class Placement {
 
   /**
    * The node to send a message to: the living owner; this node for a run without an owner, if it can have the run; else
-   * the picked node. `undefined` if no node takes runs.
+   * the picked node. `undefined` if no node takes runs. The log has nothing of a new run.
    */
-  async locate(runId: RunId): Promise<string | undefined> {
-    const run = await this.#log.run(runId);
+  async locate(
+    runId: RunId,
+    { isNew = false }: { readonly isNew?: boolean } = {},
+  ): Promise<string | undefined> {
+    const run = isNew ? undefined : await this.#log.run(runId);
     const { node: self } = this.#nodes.self;
     const { node } = run ?? {};
     if (node !== undefined && (node === self || !this.#isDead(node))) return node;

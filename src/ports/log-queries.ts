@@ -5,6 +5,11 @@ import type { RequestId, RunId } from "../protocol/ids.ts";
 export interface ClaimOptions {
   /** The claim fails with `Owned` if one of these nodes owns the run. */
   readonly unlessOwnedBy?: readonly string[];
+  /**
+   * The caller has just made the id of the run, so nobody else has the run. An engine may then claim it only with the first append,
+   * in one commit. Until then another claim of the run is not refused, and the append fails with `Fenced` if there was one.
+   */
+  readonly isNew?: boolean;
 }
 
 /** Selects by the nodes that own runs. */

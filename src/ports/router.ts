@@ -80,12 +80,16 @@ export interface SendOptions {
    * `unavailable` has `Fenced` as its cause.
    */
   readonly from?: RunId;
+  /** The sender has just made the id of the run, so that no node has it. */
+  readonly isNew?: boolean;
 }
 
 /** How a message is delivered. */
 export interface DeliverOptions {
   /** Whether the message may have had its effect before, through this node or another one. */
   readonly isRepeated?: boolean;
+  /** Whether the sender, on this node, has just made the id of the run. Never together with `isRepeated`. */
+  readonly isNew?: boolean;
 }
 
 /** Why a node looks for runs without a living owner. */

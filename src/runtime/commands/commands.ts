@@ -2,6 +2,7 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import { DEFAULT_OWNER, ownerOf, toOwned } from "../../ports/principal.ts";
 import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
+import type { SendOptions } from "../../ports/router.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type {
@@ -161,11 +162,12 @@ export class Commands {
       ...toOwned(ownOwner),
     };
     if (isRead(agents.get(agent), request)) return this.#read(given);
-    const send = async (runId: RunId, owner: string): Promise<Receipt> => {
+    const send = async (runId: RunId, owner: string, isNew: boolean): Promise<Receipt> => {
       checkNoCycle(runId, request);
       const accepted = owner === ownOwner ? given : { ...given, owner };
       const hasOwnId = request.request_id !== undefined;
-      const reply = await this.#sendInTurn(runId, { kind: "turn", accepted, ...(hasOwnId && { hasOwnId }) });
+      const message = { kind: "turn", accepted, ...(hasOwnId && { hasOwnId }) } as const;
+      const reply = await this.#sendInTurn(runId, message, isNew);
       const receipt = toReceipt("turn", requestId, reply, owner);
       this.#queries.remember(runId, accepted, receipt);
       return receipt;
@@ -177,16 +179,16 @@ export class Commands {
   async #toRun<Answer>(
     agent: string,
     { run_id: givenRunId, key }: Pick<TurnRequest, "run_id" | "key">,
-    send: (runId: RunId, owner: string) => Promise<Answer>,
+    send: (runId: RunId, owner: string, isNew: boolean) => Promise<Answer>,
   ): Promise<Answer> {
     const newId = (): RunId => this.#newRunId();
     if (givenRunId !== undefined) {
       const run = await this.#findRun(agent, { run_id: givenRunId, key });
-      return send(run.runId, ownerOf(run));
+      return send(run.runId, ownerOf(run), false);
     }
-    if (key === undefined) return send(newId(), this.#scope.owner);
+    if (key === undefined) return send(newId(), this.#scope.owner, true);
     const owner = ownerOfKeys(this.#context.agents, agent, this.#scope);
-    const sendOwn = (runId: RunId): Promise<Answer> => send(runId, owner);
+    const sendOwn = (runId: RunId, isNew: boolean): Promise<Answer> => send(runId, owner, isNew);
     return this.#keyed.send({ owner, agent, key }, newId, sendOwn);
   }
 
@@ -284,9 +286,9 @@ export class Commands {
     if (givenRunId === undefined && key === undefined)
       throw new AgentError("invalid_request", "a Message needs a run_id or a key");
     const isByKey = givenRunId === undefined && key !== undefined;
-    const send = async (runId: RunId, owner: string): Promise<Receipt> => {
+    const send = async (runId: RunId, owner: string, isNew: boolean): Promise<Receipt> => {
       const sent = { ...message, ...toOwned(owner), ...(isByKey && { key }) };
-      return toReceipt("message", messageId, await this.#sendInTurn(runId, sent), owner);
+      return toReceipt("message", messageId, await this.#sendInTurn(runId, sent, isNew), owner);
     };
     const place = {
       ...(givenRunId !== undefined && { run_id: givenRunId }),
@@ -429,20 +431,20 @@ export class Commands {
   }
 
   /** Sends what makes work; while very much comes at once, its owners take turns. */
-  async #sendInTurn(runId: RunId, message: RunMessage): Promise<RunReceipt> {
+  async #sendInTurn(runId: RunId, message: RunMessage, isNew: boolean): Promise<RunReceipt> {
     const { owner } = this.#scope;
     const waiting = this.#admission.enter(owner);
     if (waiting) await waiting;
     const { round } = this.#admission;
     try {
-      return await this.#send(runId, message);
+      return await this.#send(runId, message, isNew ? { isNew } : undefined);
     } finally {
       this.#admission.leave(owner, round);
     }
   }
 
-  #send(runId: RunId, message: RunMessage): Promise<RunReceipt> {
-    return sendMessage(this.#context.router, runId, message);
+  #send(runId: RunId, message: RunMessage, options?: SendOptions): Promise<RunReceipt> {
+    return sendMessage(this.#context.router, runId, message, options);
   }
 
   /** Throws `not_found` unless the run belongs to the agent: other agents do not see it. */

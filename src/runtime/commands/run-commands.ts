@@ -120,7 +120,7 @@ export class RunCommands {
   }
 
   async #create(runId: RunId, message: RunMessage): Promise<RunId> {
-    await sendMessage(this.#context.router, runId, message);
+    await sendMessage(this.#context.router, runId, message, { isNew: true });
     return runId;
   }
 

@@ -72,9 +72,9 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
   }
 
   /** Delivers a message to a run, which stays in memory until it has replied. */
-  deliver(runId: RunId, message: Json, { isRepeated = false }: DeliverOptions = {}): Promise<Json> {
+  deliver(runId: RunId, message: Json, { isRepeated = false, isNew }: DeliverOptions = {}): Promise<Json> {
     const given = message as unknown as RunMessage;
-    const answer = isRepeated ? this.#deliverAgain(runId, given) : this.#deliver(runId, given, false);
+    const answer = isRepeated ? this.#deliverAgain(runId, given) : this.#deliver(runId, given, false, isNew);
     return answer as Promise<unknown> as Promise<Json>;
   }
 
@@ -89,9 +89,9 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
     }
   }
 
-  async #deliver(runId: RunId, message: RunMessage, isRepeated: boolean): Promise<RunReceipt> {
+  async #deliver(runId: RunId, message: RunMessage, isRepeated: boolean, isNew = false): Promise<RunReceipt> {
     this.#checkOpen();
-    const entry = this.#entry(runId);
+    const entry = this.#entry(runId, { isNew });
     entry.users += 1;
     this.#passivatable.delete(entry);
     try {
@@ -192,7 +192,7 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
     if (this.peek(runId) !== run) return;
     this.drop(run);
     if (this.#closed) return;
-    const entry = this.#entry(runId, tried);
+    const entry = this.#entry(runId, { tried });
     entry.loading?.then(
       () => {
         this.#allowPassivation(entry);
@@ -270,9 +270,9 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
   }
 
   /** Loads a run. If its turn was tried with code that does not fit, the next code is tried. */
-  async #load(runId: RunId, tried: TriedCode | undefined): Promise<Run> {
+  async #load(runId: RunId, { tried, isNew = false }: LoadOptions): Promise<Run> {
     const unlessOwnedBy = livingOthers(this.#context.router);
-    const run = await Run.load(this.#context, this, runId, { unlessOwnedBy, tried });
+    const run = await Run.load(this.#context, this, runId, { unlessOwnedBy, tried, isNew });
     if (tried === undefined) return run;
     try {
       await run.tryNext();
@@ -284,10 +284,10 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
   }
 
   /** The entry of a run; loads the run if it is not in memory. */
-  #entry(runId: RunId, tried?: TriedCode): Entry {
+  #entry(runId: RunId, options: LoadOptions): Entry {
     const known = this.#entries.get(runId);
     if (known) return known;
-    const loading = this.#load(runId, tried);
+    const loading = this.#load(runId, options);
     const entry: Entry = { users: 0, run: undefined, loading };
     this.#entries.set(runId, entry);
     loading.then(
@@ -335,6 +335,14 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
     entry.run = undefined;
     this.#recovery.sleeps({ runId, wakeAt, waitingFor });
   }
+}
+
+/** How a run is loaded. */
+interface LoadOptions {
+  /** The code of its turn that did not fit. */
+  readonly tried?: TriedCode | undefined;
+  /** Whether its id was just made. */
+  readonly isNew?: boolean;
 }
 
 /**

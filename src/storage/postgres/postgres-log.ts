@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { Owned, Unavailable } from "../../ports/event-log.ts";
+import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog, Page, RemoveOptions, SeenRun } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
@@ -42,6 +42,7 @@ import { WakeChannel } from "./wakes/wake-channel.ts";
 import { AppendQueue, encodeAppend } from "./writer/append-queue.ts";
 import {
   CLAIM,
+  ClaimNumbers,
   claimRun,
   isMoved,
   LostAppends,
@@ -97,6 +98,7 @@ export async function logIn(
   const lost = new LostWakes(database, tails, onLost);
   const releases = new Releases(database);
   const removals = new Removals(database);
+  const numbers = new ClaimNumbers(database);
   const health = new DatabaseHealth(database);
   let closing: Promise<void> | undefined;
   let changed: RunWake[] = [];
@@ -171,7 +173,12 @@ export async function logIn(
     tails.wake(runId);
   }
 
-  async function claim(runId: RunId, { unlessOwnedBy = [] }: ClaimOptions = {}): Promise<Claim> {
+  async function claim(
+    runId: RunId,
+    { unlessOwnedBy = [], isNew = false }: ClaimOptions = {},
+  ): Promise<Claim> {
+    // A shard can move before the first append, and the numbers are those of one database.
+    if (isNew && !isPart) return claimNew(runId);
     if (claims.get(runId)?.isHeld === true && unlessOwnedBy.includes(node)) throw new Owned(runId, node);
     // What this node does not hold it may take: the claim is its own, whose answer was lost.
     const spared = unlessOwnedBy.filter((other) => other !== node);
@@ -190,6 +197,16 @@ export async function logIn(
     };
   }
 
+  /** Claims a run that nobody else has: the database gets the claim with the first append. */
+  async function claimNew(runId: RunId): Promise<Claim> {
+    const epoch = await numbers.next();
+    await claims.fence(runId);
+    const place = { runId, epoch, head: 0, records: 0 };
+    const state = { appends: 0, stored: false, removed: false, row: {}, pending: undefined, isHeld: true };
+    claims.take({ ...place, ...state, claimant: node });
+    return { cursor: place };
+  }
+
   async function append(cursor: Cursor, batch: Batch): Promise<Cursor> {
     const run = writable(cursor);
     if (run.removed) throw new AgentError("gone", `run ${run.runId} was removed`);
@@ -206,6 +223,7 @@ export async function logIn(
         if (error === undefined) {
           run.appends += 1;
           run.isUnsure = false;
+          run.claimant = undefined;
           run.recent = encoded.recent;
           advance(run, batch);
           const count = countEvents(batch.events);
@@ -225,6 +243,7 @@ export async function logIn(
           // After a conflict or a move the owner can continue; after anything else the claim is lost or its state unknown.
           if (!(error instanceof AgentError || error instanceof Moved)) lose(run);
           if (error instanceof LostAppends) onLost(run.runId);
+          if (error instanceof Fenced && run.claimant !== undefined) numbers.drop();
           reject(error);
         }
         settled();
@@ -271,7 +290,7 @@ export async function logIn(
     if (run === undefined) return;
     const end = (): void => {
       lose(run);
-      releases.add(run);
+      if (run.claimant === undefined) releases.add(run);
     };
     if (run.pending === undefined) end();
     else void run.pending.promise.then(end);
@@ -317,7 +336,7 @@ export async function logIn(
 
   function read(runId: RunId, options: ReadOptions): Page | Promise<Page> {
     const run = claims.get(runId);
-    if (run === undefined) return readPage(reads, runId, options);
+    if (run === undefined || run.claimant !== undefined) return readPage(reads, runId, options);
     const { head } = run;
     // Only a node that hears of other claims knows that its own one holds.
     if (options.records !== true && run.isHeld && run.isUnsure !== true && channel.isHearing) {

@@ -59,6 +59,63 @@ test("appends whose answer is lost are acknowledged, also if the repeated statem
   expect((await log.read(asRunId("two"), { after: 0 })).events).toEqual(events(1, 3));
 });
 
+test("a new run is claimed by its first append, whose answer may be lost: it is acknowledged once", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const log = await open({ url: proxy.url });
+  const claims = proxy.hear("claim_3");
+  for (const id of ["one", "two"].map(asRunId)) {
+    const { cursor } = await log.claim(id, { isNew: true });
+    expect(await query(`SELECT FROM ${schemaOf(log)}.run WHERE id = $1`, [id])).toEqual([]);
+    const requests = [{ requestId: asRequestId(id), phase: "queued", createdAt: 1 }] as const;
+    proxy.loseAnswersTo("append_2");
+    const next = await log.append(cursor, { ...nextEvents(cursor, 2), requests });
+    expect(await log.append(next, nextEvents(next, 1))).toMatchObject({ head: 3 });
+    expect((await log.read(id, { after: 0 })).events).toEqual(events(1, 3));
+    expect(await log.lookup(asRequestId(id))).toMatchObject({ runId: id });
+  }
+  expect(proxy.lost).toBe(2);
+  expect(claims.count).toBe(0);
+});
+
+test("a first append that arrives late is refused if another node has claimed the run meanwhile", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const log = await open({ url: proxy.url });
+  const other = await openSchema(schemaOf(log));
+  onTestFinished(() => other.close());
+  const { cursor } = await log.claim(asRunId("run"), { isNew: true });
+  proxy.silence();
+  const appended = log.append(cursor, nextEvents(cursor, 2));
+  await startRun(other, "run", 1);
+  proxy.mend();
+  await expect(appended).rejects.toBeInstanceOf(Fenced);
+  expect((await log.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 1));
+});
+
+test("a database that has lost the number of a claim refuses the first append with it; the next claims have new numbers", async () => {
+  const log = await open({});
+  const { cursor: lost } = await log.claim(asRunId("lost"), { isNew: true });
+  const { cursor: other } = await log.claim(asRunId("other"), { isNew: true });
+  // As after a fail-over to a server that is behind.
+  await query(`SELECT setval('${schemaOf(log)}.epoch', 1, false)`);
+  for (const cursor of [lost, other])
+    await expect(async () => log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Fenced);
+  expect(log.health()).toEqual({ writable: true });
+  const { cursor } = await log.claim(asRunId("next"), { isNew: true });
+  expect(await log.append(cursor, nextEvents(cursor, 1))).toMatchObject({ head: 1 });
+});
+
+test("a first append for which the database ends, and starts again, is there once", async (context) => {
+  const server = await ownPostgres(context);
+  const log = await open({ url: server.url });
+  const { cursor } = await log.claim(asRunId("run"), { isNew: true });
+  await server.kill();
+  const appended = log.append(cursor, nextEvents(cursor, 2));
+  await server.start();
+  const next = await appended;
+  expect(await log.append(next, nextEvents(next, 1))).toMatchObject({ head: 3 });
+  expect((await log.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 3));
+});
+
 test("a claim, a read and a removal whose answers are lost are repeated", async () => {
   const proxy = await openProxy(await postgresUrl());
   const log = await open({ url: proxy.url });
@@ -400,7 +457,7 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP TABLE ${schema}.version, ${schema}.version_file, ${schema}.audit;
     DROP INDEX ${schema}.request_queued;
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
-    DROP FUNCTION ${schema}.append_3, ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1;
+    DROP FUNCTION ${schema}.append_3, ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1, ${schema}.change_2;
     DROP STATISTICS ${schema}.run_agent_status;
     DROP INDEX ${schema}.run_failed, ${schema}.run_failed_of;
     DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;

@@ -237,7 +237,7 @@ test(
     await log.indexed?.();
     await log.close();
 
-    for (const version of [17, 16, 15, 14, 13, 12]) {
+    for (const version of [18, 17, 16, 15, 14, 13, 12]) {
       expect(await migratePostgres(to, { to: version })).toEqual({ from: version + 1, to: version });
       const asBefore = newSchema();
       await createEarlier(asBefore, version);

@@ -1,5 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import type { Database, Transaction } from "../connection/database.ts";
+import { APPENDS, APPENDS_BACK } from "./appends.ts";
 import { AUDIT } from "./audit.ts";
 import { BASES } from "./bases.ts";
 import { FUNCTIONS } from "./functions.ts";
@@ -37,6 +38,7 @@ export const MIGRATIONS: readonly string[] = [
   SHARD_MOVES,
   WAITS_OF_AGENTS,
   LIST_INDEXES,
+  APPENDS,
 ];
 
 /** The number of the schema that this version needs. */
@@ -66,6 +68,7 @@ interface StepBack {
 
 /** The ways back, the newest change first. Each new change has one, or ends them. */
 const WAY_BACK: readonly StepBack[] = [
+  { version: 19, back: APPENDS_BACK },
   { version: LIST_INDEXES_VERSION, back: LIST_INDEXES_BACK },
   { version: 17, back: WAITS_OF_AGENTS_BACK },
   {

@@ -44,53 +44,8 @@ BEGIN
 END $$;
 `;
 
-/**
- * The eleventh change of the schema: the newest small appends of a run are one row, which is ahead of the row of
- * the run. Each changes only that row, until an append follows that is more: it takes the lines into its own. A node of the version
- * before makes none. The functions are as in the changes before, with these rows.
- */
-export const RECENT: string = `
--- The lines are in reverse order: the write-ahead log has only what is new of a row whose old end stays as it is. One that begins
--- with a comma continues the array of the line before it. Pages have room for many versions of few rows.
-CREATE TABLE troupe.recent (
-  run text COLLATE "C" PRIMARY KEY,
-  epoch bigint NOT NULL,
-  -- Those of the run with these, whose events follow those of the row of the run.
-  appends bigint NOT NULL,
-  count integer NOT NULL,
-  lines text NOT NULL
-) WITH (fillfactor = 25, toast_tuple_target = 8160);
-
--- The recent lines in their order, and those of an append that follows them.
-CREATE FUNCTION troupe.join_lines_1(lines text, body text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-  line text;
-  joined text := nullif(body, '');
-BEGIN
-  IF lines IS NULL THEN
-    RETURN body;
-  END IF;
-  FOREACH line IN ARRAY string_to_array(lines, E'\\n') LOOP
-    joined := concat_ws(E'\\n', line, joined);
-  END LOOP;
-  RETURN replace(joined, E']\\n,', ',');
-END $$;
-
--- Ends the recent appends of a run whose row is locked: they become one append.
-CREATE FUNCTION troupe.end_recent_1(run_id text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  ended troupe.recent;
-BEGIN
-  DELETE FROM troupe.recent WHERE recent.run = run_id RETURNING * INTO ended;
-  IF FOUND THEN
-    UPDATE troupe.run SET head = head + ended.count, appends = ended.appends, bytes = bytes + octet_length(ended.lines)
-      WHERE id = run_id;
-    INSERT INTO troupe.batch (run, head, n, count, records_end, body)
-      SELECT id, head, appends, ended.count, records, troupe.join_lines_1(ended.lines, '') FROM troupe.run WHERE id = run_id;
-  END IF;
-END $$;
-
-CREATE OR REPLACE FUNCTION troupe.append_2(items jsonb, VARIADIC bodies text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
+/** How the schemas 11 to 18 append to several runs. */
+export const APPEND_2: string = `CREATE OR REPLACE FUNCTION troupe.append_2(items jsonb, VARIADIC bodies text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   item jsonb;
   at integer;
@@ -173,10 +128,10 @@ BEGIN
   END IF;
   RETURN refusals;
 END $$;
+`;
 
--- Why an append of a claim was refused.
-${REFUSAL_2}
-CREATE OR REPLACE FUNCTION troupe.append_one_2(item jsonb, body text) RETURNS jsonb LANGUAGE plpgsql AS $$
+/** How the schemas 11 to 18 append what changes more than events and records. */
+export const APPEND_ONE_2: string = `CREATE OR REPLACE FUNCTION troupe.append_one_2(item jsonb, body text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   run_id text := item->>0;
   event_count integer := item->3;
@@ -270,7 +225,58 @@ BEGIN
   END LOOP;
   RETURN NULL;
 END $$;
+`;
 
+/**
+ * The eleventh change of the schema: the newest small appends of a run are one row, which is ahead of the row of
+ * the run. Each changes only that row, until an append follows that is more: it takes the lines into its own. A node of the version
+ * before makes none. The functions are as in the changes before, with these rows.
+ */
+export const RECENT: string = `
+-- The lines are in reverse order: the write-ahead log has only what is new of a row whose old end stays as it is. One that begins
+-- with a comma continues the array of the line before it. Pages have room for many versions of few rows.
+CREATE TABLE troupe.recent (
+  run text COLLATE "C" PRIMARY KEY,
+  epoch bigint NOT NULL,
+  -- Those of the run with these, whose events follow those of the row of the run.
+  appends bigint NOT NULL,
+  count integer NOT NULL,
+  lines text NOT NULL
+) WITH (fillfactor = 25, toast_tuple_target = 8160);
+
+-- The recent lines in their order, and those of an append that follows them.
+CREATE FUNCTION troupe.join_lines_1(lines text, body text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  line text;
+  joined text := nullif(body, '');
+BEGIN
+  IF lines IS NULL THEN
+    RETURN body;
+  END IF;
+  FOREACH line IN ARRAY string_to_array(lines, E'\\n') LOOP
+    joined := concat_ws(E'\\n', line, joined);
+  END LOOP;
+  RETURN replace(joined, E']\\n,', ',');
+END $$;
+
+-- Ends the recent appends of a run whose row is locked: they become one append.
+CREATE FUNCTION troupe.end_recent_1(run_id text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  ended troupe.recent;
+BEGIN
+  DELETE FROM troupe.recent WHERE recent.run = run_id RETURNING * INTO ended;
+  IF FOUND THEN
+    UPDATE troupe.run SET head = head + ended.count, appends = ended.appends, bytes = bytes + octet_length(ended.lines)
+      WHERE id = run_id;
+    INSERT INTO troupe.batch (run, head, n, count, records_end, body)
+      SELECT id, head, appends, ended.count, records, troupe.join_lines_1(ended.lines, '') FROM troupe.run WHERE id = run_id;
+  END IF;
+END $$;
+
+${APPEND_2}
+-- Why an append of a claim was refused.
+${REFUSAL_2}
+${APPEND_ONE_2}
 ${CLAIM_3}
 -- Releases claims: pairs of a run and its epoch. A run without an append leaves nothing behind.
 CREATE OR REPLACE FUNCTION troupe.release_1(items jsonb) RETURNS void LANGUAGE plpgsql AS $$

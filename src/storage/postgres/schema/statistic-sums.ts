@@ -6,38 +6,8 @@ const TABLE = "troupe.statistic";
 const OF_HOUR = "FROM troupe.statistic WHERE hour = next_hour";
 const OF_GONE = "FROM gone WHERE hour < place.summed";
 
-/**
- * The fourteenth change of the schema: sums of the hours before `summed`, which is the first hour that is not in them: of all owners
- * by the hour and the day, of each owner by the day and the week. `hour` is the first one of a sum, and `span` how many they are. They are
- * written some time after the hours, by any node, also those of all hours that are there. What changes an hour before
- * `summing` later takes back the sums of its week, also what a node of the version before does.
- */
-export const SUMS_OF_HOURS: string = `
-CREATE TABLE troupe.statistic_sum (
-  span smallint NOT NULL,
-  hour bigint NOT NULL,
-  kind smallint NOT NULL,
-  agent text COLLATE "C" NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  outcome text COLLATE "C" NOT NULL,
-  ${STATISTIC_COLUMNS.map(([name, type]) => `${name} ${type} NOT NULL`).join(",\n  ")},
-  PRIMARY KEY (span, hour, kind, agent, name, outcome)
-);
-CREATE TABLE troupe.statistic_owner (
-  span smallint NOT NULL,
-  hour bigint NOT NULL,
-  owner text COLLATE "C" NOT NULL,
-  outcome text COLLATE "C" NOT NULL,
-  ${OWNER_SUMS.map(([name]) => `${name} ${name === "cost" ? "double precision" : "bigint"} NOT NULL`).join(",\n  ")},
-  PRIMARY KEY (span, hour, owner, outcome)
-);
-CREATE TABLE troupe.statistic_place (summed bigint NOT NULL, summing bigint NOT NULL, version bigint NOT NULL);
-INSERT INTO troupe.statistic_place VALUES (0, 0, 0);
-CREATE INDEX statistic_failed ON troupe.statistic (hour) WHERE run IS NOT NULL;
-
--- As before, and takes back sums that lack what has landed. An append that does not see that an hour is to be summed up has committed
--- before this begins: it has the shared lock.
-CREATE OR REPLACE FUNCTION troupe.append_3(items jsonb, VARIADIC bodies text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
+/** How the schemas 14 to 18 append and count. */
+export const APPEND_3_WITH_SUMS: string = `CREATE OR REPLACE FUNCTION troupe.append_3(items jsonb, VARIADIC bodies text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   refusals jsonb := troupe.append_2(items, VARIADIC bodies);
   own_part integer := 0;
@@ -69,7 +39,40 @@ BEGIN
   END IF;
   RETURN refusals;
 END $$;
+`;
 
+/**
+ * The fourteenth change of the schema: sums of the hours before `summed`, which is the first hour that is not in them: of all owners
+ * by the hour and the day, of each owner by the day and the week. `hour` is the first one of a sum, and `span` how many they are. They are
+ * written some time after the hours, by any node, also those of all hours that are there. What changes an hour before
+ * `summing` later takes back the sums of its week, also what a node of the version before does.
+ */
+export const SUMS_OF_HOURS: string = `
+CREATE TABLE troupe.statistic_sum (
+  span smallint NOT NULL,
+  hour bigint NOT NULL,
+  kind smallint NOT NULL,
+  agent text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  outcome text COLLATE "C" NOT NULL,
+  ${STATISTIC_COLUMNS.map(([name, type]) => `${name} ${type} NOT NULL`).join(",\n  ")},
+  PRIMARY KEY (span, hour, kind, agent, name, outcome)
+);
+CREATE TABLE troupe.statistic_owner (
+  span smallint NOT NULL,
+  hour bigint NOT NULL,
+  owner text COLLATE "C" NOT NULL,
+  outcome text COLLATE "C" NOT NULL,
+  ${OWNER_SUMS.map(([name]) => `${name} ${name === "cost" ? "double precision" : "bigint"} NOT NULL`).join(",\n  ")},
+  PRIMARY KEY (span, hour, owner, outcome)
+);
+CREATE TABLE troupe.statistic_place (summed bigint NOT NULL, summing bigint NOT NULL, version bigint NOT NULL);
+INSERT INTO troupe.statistic_place VALUES (0, 0, 0);
+CREATE INDEX statistic_failed ON troupe.statistic (hour) WHERE run IS NOT NULL;
+
+-- As before, and takes back sums that lack what has landed. An append that does not see that an hour is to be summed up has committed
+-- before this begins: it has the shared lock.
+${APPEND_3_WITH_SUMS}
 -- Decides that the hours before one are summed up, when all appends have ended that do not know it.
 CREATE FUNCTION troupe.begin_sums_1(until bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -40,7 +40,8 @@ export function encodeAppend(run: ClaimedRun, batch: Batch): EncodedAppend {
       return { item: JSON.stringify([...item, true]), body, counts: false, recent };
   }
   const counts = batch.statistics !== undefined;
-  return { item: JSON.stringify(item), body: encodeBody(events), counts, recent: undefined };
+  const whole = run.claimant === undefined ? item : [...item, run.claimant];
+  return { item: JSON.stringify(whole), body: encodeBody(events), counts, recent: undefined };
 }
 
 /** The texts that others can join behind an append. */

@@ -21,6 +21,8 @@ export interface ClaimedRun extends OwnedRun {
   recent?: RecentAppends | undefined;
   /** It came from another database, and no append has shown yet that it still holds: another node may have claimed the run meanwhile. */
   isUnsure?: boolean;
+  /** The node that claims the run with its first append, until that is committed: the database has nothing of the run before. */
+  claimant?: string | undefined;
 }
 
 export interface RecentAppends {
@@ -105,6 +107,42 @@ export async function claimRun(
     snapshot: toRunSnapshot(claimed),
   };
 }
+
+/** Numbers for the claims of new runs, some of which are taken from the sequence of the database at once. */
+export class ClaimNumbers {
+  readonly #database: Database;
+  #numbers: number[] = [];
+  #taking: Promise<void> | undefined;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async next(): Promise<number> {
+    for (;;) {
+      const number = this.#numbers.pop();
+      if (number !== undefined) return number;
+      this.#taking ??= this.#take().finally(() => {
+        this.#taking = undefined;
+      });
+      await this.#taking;
+    }
+  }
+
+  /** Drops those that are left: the database may have lost that it has given them. */
+  drop(): void {
+    this.#numbers = [];
+  }
+
+  async #take(): Promise<void> {
+    const rows = await this.#database.ask<{ number: number }>(TAKE_NUMBERS, [NUMBERS_AT_ONCE]);
+    this.#numbers = rows.map(({ number }) => number);
+  }
+}
+
+const NUMBERS_AT_ONCE = 100;
+
+const TAKE_NUMBERS = "SELECT nextval('troupe.epoch') AS number FROM generate_series(1, $1)";
 
 /** Whether the shard of a run is being moved, or has moved to another database, with the claim of the run. */
 export async function isMoved(database: Database, { runId, epoch }: ClaimedRun): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Fenced, Owned } from "../../../ports/event-log.ts";
 import type { EventLog } from "../../../ports/event-log.ts";
-import { nextEvents, asRequestId, asRunId, startRun } from "../subject.ts";
+import { events, nextEvents, asRequestId, asRunId, row, startRun } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 import { openTwo } from "./two-nodes.ts";
 
@@ -56,6 +56,82 @@ export function testOwners(subject: EventLogSubject): void {
       }
     });
 
+    test("a claim of a new run holds from its first append on, and then as any other", async () => {
+      const [a, b] = await openTwo(subject);
+      const claimed = await a.claim(NEW, { isNew: true });
+      expect(claimed).toMatchObject({ cursor: { runId: NEW, head: 0, records: 0 } });
+      expect(claimed.run).toBeUndefined();
+      expect(await a.read(NEW, { after: 0, records: true })).toEqual({ events: [], records: [], head: 0 });
+      const requests = [{ requestId: asRequestId("first"), phase: "queued", createdAt: 1 }] as const;
+      const first = await a.append(claimed.cursor, { ...nextEvents(claimed.cursor, 2), requests });
+      expect(await b.run(NEW)).toMatchObject({ node: a.node, head: 2 });
+      expect(await b.lookup(asRequestId("first"))).toMatchObject({ runId: NEW });
+      const next = await a.append(first, nextEvents(first, 1));
+      await expect(b.claim(NEW, { unlessOwnedBy: [a.node] })).rejects.toBeInstanceOf(Owned);
+      const { cursor, run } = await b.claim(NEW);
+      expect(run).toMatchObject({ node: b.node, head: 3 });
+      await expect(async () => a.append(next, nextEvents(next, 1))).rejects.toBeInstanceOf(Fenced);
+      await b.append(cursor, nextEvents(cursor, 1));
+      expect(await a.read(NEW, { after: 0 })).toMatchObject({ events: events(1, 4), head: 4 });
+    });
+
+    test("of two nodes that claim a new run at once one appends, and the other changes nothing", async () => {
+      const nodes = await openTwo(subject);
+      for (let round = 0; round < 10; round += 1) {
+        const id = asRunId(`run-${round}`);
+        const claims = await Promise.all(nodes.map((node) => node.claim(id, { isNew: true })));
+        const appends = await Promise.allSettled(
+          claims.map(async ({ cursor }, at) => {
+            const requests = [
+              { requestId: asRequestId(`${id}-${at}`), phase: "queued", createdAt: 1 },
+            ] as const;
+            return nodes[at]?.append(cursor, { ...nextEvents(cursor, at + 1), requests });
+          }),
+        );
+        const winner = appends.findIndex(({ status }) => status === "fulfilled");
+        const loser = 1 - winner;
+        expect(appends[loser]).toMatchObject({ status: "rejected", reason: { name: "Fenced" } });
+        const owner = nodes[winner]?.node;
+        for (const node of nodes) {
+          expect(await node.run(id)).toMatchObject({ node: owner, head: winner + 1 });
+          expect((await node.read(id, { after: 0 })).events).toEqual(events(1, winner + 1));
+          expect(await node.lookup(asRequestId(`${id}-${winner}`))).toMatchObject({ runId: id });
+          expect(await node.lookup(asRequestId(`${id}-${loser}`))).toBeUndefined();
+        }
+      }
+    });
+
+    test("the first append of a new run fails if the run was claimed meanwhile", async () => {
+      const [a, b] = await openTwo(subject);
+      const { cursor } = await a.claim(NEW, { isNew: true });
+      const { cursor: other } = await b.claim(NEW);
+      await expect(async () => a.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Fenced);
+      await expect(async () => a.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Fenced);
+      await b.append(other, nextEvents(other, 1));
+      expect(await a.read(NEW, { after: 0 })).toMatchObject({ events: events(1, 1), head: 1 });
+      const { cursor: late } = await a.claim(NEW);
+      expect(await a.append(late, nextEvents(late, 1))).toMatchObject({ head: 2 });
+    });
+
+    test("a new run that is released, or whose first append is refused, leaves nothing", async () => {
+      const [a, b] = await openTwo(subject);
+      await startRun(b, "known", 1);
+      await b.append((await b.claim(asRunId("known"))).cursor, {
+        events: [],
+        records: [],
+        run: row(),
+        alias: { agent: "echo", name: "taken" },
+      });
+      const { cursor } = await a.claim(NEW, { isNew: true });
+      const named = { ...nextEvents(cursor, 1), alias: { agent: "echo", name: "taken" } };
+      await expect(async () => a.append(cursor, named)).rejects.toMatchObject({ code: "conflict" });
+      expect(await b.run(NEW)).toBeUndefined();
+      a.release(cursor);
+      await settle(a);
+      expect(await b.run(NEW)).toBeUndefined();
+      expect(await startRun(b, NEW, 1)).toMatchObject({ head: 1 });
+    });
+
     test("the runs of some nodes are left out of what is open, to wake and to send", async () => {
       const [a, b] = await openTwo(subject);
       const start = async (node: EventLog, id: string): Promise<void> => {
@@ -100,6 +176,8 @@ export function testOwners(subject: EventLogSubject): void {
     });
   });
 }
+
+const NEW = asRunId("new");
 
 /** Waits until a node has done what it was asked before; a release has no answer. */
 async function settle(log: EventLog): Promise<void> {

@@ -17,6 +17,13 @@ export function testDelivery(subject: RouterSubject): void {
       expect(handler.delivered[0]?.options?.isRepeated).not.toBe(true);
     });
 
+    test("a handler is told of a run that is new", async () => {
+      const { router, handler } = await serveOne(subject);
+      await settle(subject, router.send(RUN, "first", { isNew: true }));
+      await settle(subject, router.send(RUN, "second"));
+      expect(handler.delivered.map(({ options }) => options?.isNew === true)).toEqual([true, false]);
+    });
+
     test("the error of a handler reaches the sender with its code, message and details", async () => {
       const { router, handler } = await serveOne(subject);
       handler.work = () => {

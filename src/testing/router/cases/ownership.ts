@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../../errors.ts";
-import { Owned } from "../../../ports/event-log.ts";
+import { Fenced, Owned } from "../../../ports/event-log.ts";
 import { asRunId, startRun } from "../../event-log/subject.ts";
 import { settle, until } from "../subject.ts";
 import type { RouterSubject } from "../subject.ts";
@@ -28,6 +28,24 @@ export function testOwnership(subject: RouterSubject): void {
       await settle(subject, b.router.send(asRunId("of-b"), null));
       expect(a.handler.delivered).toMatchObject([{ runId: "of-a" }]);
       expect(b.handler.delivered).toMatchObject([{ runId: "of-b" }]);
+    });
+
+    test("a run is new only for the first attempt of its first message", async () => {
+      const [a, b] = await serveNodes(subject, 2);
+      a.handler.work = async () => {
+        if (a.handler.delivered.length > 1) return;
+        await claimedBy(b, "run");
+        throw new AgentError("unavailable", "not written", { cause: new Fenced("another owner") });
+      };
+      expect(await settle(subject, a.router.send(RUN, "hello", { isNew: true }))).toMatchObject({
+        message: "hello",
+      });
+      const told = [...a.handler.delivered, ...b.handler.delivered].map(({ options }) => options);
+      expect(told.map((options) => [options?.isNew === true, options?.isRepeated === true])).toEqual([
+        [true, false],
+        [false, true],
+      ]);
+      expect(b.handler.delivered).toHaveLength(1);
     });
 
     test("an error of another node keeps its code, message and details", async () => {
