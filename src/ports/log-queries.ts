@@ -6,8 +6,8 @@ export interface ClaimOptions {
   /** The claim fails with `Owned` if one of these nodes owns the run. */
   readonly unlessOwnedBy?: readonly string[];
   /**
-   * The caller has just made the id of the run, so nobody else has the run. An engine may then claim it only with the first append,
-   * in one commit. Until then another claim of the run is not refused, and the append fails with `Fenced` if there was one.
+   * The caller has just made the id of the run, so no other node knows it. An engine may then write the claim in the commit of the first
+   * append. Until that commit another claim of the run succeeds; after such a claim the first append fails with `Fenced`.
    */
   readonly isNew?: boolean;
 }

@@ -197,7 +197,7 @@ export async function logIn(
     };
   }
 
-  /** Claims a run that nobody else has: the database gets the claim with the first append. */
+  /** Claims a run that no other node knows: the first append writes the claim. */
   async function claimNew(runId: RunId): Promise<Claim> {
     const epoch = await numbers.next();
     await claims.fence(runId);

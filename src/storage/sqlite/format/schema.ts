@@ -4,9 +4,12 @@ import { AgentError } from "../../../errors.ts";
 /** How durable commits are. */
 export type Durability = "relaxed" | "full";
 
+/** How long a writing connection waits for another one, in milliseconds. */
+export const BUSY_MS = 5_000;
+
 /** Opens a writing connection. */
 export function openDatabase(path: string, durability: Durability): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: 5_000 });
+  const database = new DatabaseSync(path, { timeout: BUSY_MS });
   try {
     // The writer does the checkpoints itself, with many pages in between, and uses a larger cache: 1.4 times
     // the throughput of the defaults, measured. More than 16 MiB of cache only adds memory when most runs

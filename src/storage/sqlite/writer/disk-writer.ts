@@ -3,6 +3,7 @@ import { toChecksum, toHash } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
 import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
+import { BUSY_MS } from "../format/schema.ts";
 import { AUDIT_ACTIONS } from "../../../ports/audit.ts";
 import type { RemovedEntries } from "../../../ports/audit.ts";
 import { DEFAULT_OWNER } from "../../../ports/principal.ts";
@@ -253,16 +254,15 @@ export class DiskWriter {
     const { findRemoved, purgeChunks, endPurge, limitTextPlace } = this.#statements;
     return this.#transactUnsynced(() => {
       const endMs = performance.now() + REMOVALS.withinMs;
-      let hasMore = true;
-      do {
-        const rid = findRemoved.get()?.["rid"];
-        hasMore = rid !== undefined;
-        if (rid === undefined) break;
+      let rid = findRemoved.get()?.["rid"];
+      while (rid !== undefined) {
         const { changes } = purgeChunks.run(rid, PURGE_CHUNKS);
         if (Number(changes) < PURGE_CHUNKS) endPurge.run(rid);
-      } while (performance.now() < endMs);
+        if (performance.now() >= endMs) break;
+        rid = findRemoved.get()?.["rid"];
+      }
       limitTextPlace.run();
-      return hasMore;
+      return rid !== undefined;
     });
   }
 
@@ -275,10 +275,7 @@ export class DiskWriter {
     if (this.#trouble !== undefined && !isFull(this.#trouble)) return;
     try {
       this.#leftovers?.gather();
-      const { checkpoint, waitForReaders, waitAsOpened } = this.#statements;
-      waitForReaders.get();
-      const { busy, log, checkpointed } = checkpoint.get() ?? {};
-      waitAsOpened.get();
+      const { busy, log, checkpointed } = this.#checkpointShortly();
       this.#leftovers?.moved(Number(checkpointed));
       this.#trouble = undefined;
       // A reader may hold back a part, or the mover may have moved all pages, which need not be synced then.
@@ -287,6 +284,16 @@ export class DiskWriter {
       this.#headFile.sync();
     } catch (error) {
       this.#trouble = toFailure("a checkpoint", error);
+    }
+  }
+
+  /** Moves the write-ahead log into the database. Commits wait meanwhile, so it waits for readers for a short time. */
+  #checkpointShortly(): Readonly<Record<string, unknown>> {
+    this.#database.exec(`PRAGMA busy_timeout = ${READERS_MS}`);
+    try {
+      return this.#statements.checkpoint.get() ?? {};
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
     }
   }
 
@@ -475,7 +482,7 @@ const NOTHING = new Uint8Array();
 /** Chunks that a statement of a purge deletes: few enough that a commit hardly waits, also if each is read from the disk. */
 const PURGE_CHUNKS = 16;
 
-/** So many runs are removed in a commit, and more until a time is over, however slow the machine is: the commits of turns wait for it. A purge ends after it too. */
+/** So many runs are removed in a commit, and more until a time is over, however slow the machine is: the commits of turns wait for it. A purge has the same time. */
 const REMOVALS = { least: 8, withinMs: 8 };
 
 /** What the removal of a run changes. */
@@ -500,6 +507,9 @@ const REMOVED_IF_IDLE = [
   "removeBase",
   "removeDueText",
 ] as const;
+
+/** How long a checkpoint waits for readers, in milliseconds. */
+const READERS_MS = 20;
 
 /** Each try waits for readers as long as a connection does, 5 s. */
 const TRUNCATE_TRIES = 12;

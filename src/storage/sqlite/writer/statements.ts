@@ -47,11 +47,9 @@ export function createStatements(database: DatabaseSync): Statements {
 const SQL = {
   begin: "BEGIN IMMEDIATE",
   commit: "COMMIT",
-  // With the wait for readers that began before the newest commit: among many reads there is always one, and the log would grow as long as
-  // there is load.
+  // It waits for readers that began before the newest commit. A passive one leaves what they may read, and among many reads there is
+  // always such a reader, so the log would grow as long as there is load.
   checkpoint: "PRAGMA wal_checkpoint(RESTART)",
-  waitForReaders: "PRAGMA busy_timeout = 20",
-  waitAsOpened: "PRAGMA busy_timeout = 5000",
   truncate: "PRAGMA wal_checkpoint(TRUNCATE)",
 
   addBatch: `INSERT INTO batch (n, epoch, hash, first_chunk, recent, checksum, parts, body)

@@ -17,7 +17,7 @@ export function testDelivery(subject: RouterSubject): void {
       expect(handler.delivered[0]?.options?.isRepeated).not.toBe(true);
     });
 
-    test("a handler is told of a run that is new", async () => {
+    test("a handler gets with its first message that a run is new", async () => {
       const { router, handler } = await serveOne(subject);
       await settle(subject, router.send(RUN, "first", { isNew: true }));
       await settle(subject, router.send(RUN, "second"));
