@@ -2,6 +2,7 @@ import { clusterRouter } from "troupe";
 import { httpTransport, nodeEnvironment } from "troupe/node";
 import { postgresLog, shardedPostgresLog } from "troupe/postgres";
 import { findFreeUrl } from "../../machine/free-port.ts";
+import { NODE_LEASE_MS } from "../servers/setting.ts";
 import { serveTurns } from "../servers/turn-server.ts";
 
 const { DATA: url = "", LISTEN: listenUrl, NODES: isNode } = process.env;
@@ -14,7 +15,6 @@ if (isNode === undefined) {
   await serveTurns(log);
 } else {
   const transport = httpTransport({ url: await findFreeUrl() });
-  // A machine with other work may let a node stand still, and these turns cannot be replayed: their texts have the time in them.
-  const deadAfterMs = 60_000;
-  await serveTurns(log, clusterRouter({ log, transport, environment: nodeEnvironment(), deadAfterMs }));
+  const environment = nodeEnvironment();
+  await serveTurns(log, clusterRouter({ log, transport, environment, deadAfterMs: NODE_LEASE_MS }));
 }

@@ -24,6 +24,9 @@ export const SERVER_URL: string = process.env["SERVER_URL"] ?? "http://127.0.0.1
 /** The collector that gets the traces; `undefined` for none. */
 export const COLLECTOR: string | undefined = process.env["COLLECTOR"];
 
+/** The lease of a node on its runs: a machine with other work may let a node stand still, and these turns cannot be replayed, as their texts have the time in them. */
+export const NODE_LEASE_MS = 15_000;
+
 /** The input of a turn whose texts do not come at a pace, so that a server is warm sooner. */
 export const WARM_UP = "warm up";
 
