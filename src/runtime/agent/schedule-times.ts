@@ -21,7 +21,10 @@ export interface DueTimes {
 /** The shortest time between two times of a schedule, in milliseconds. */
 const SHORTEST_MS = 100;
 
-/** The longest one: the engines of JavaScript know no later date. */
+/** The longest one, 100 years: each of its times is one that can be written as a date. */
+const LONGEST_MS = 100 * 365.25 * 24 * 3_600_000;
+
+/** The last date that JavaScript knows, in milliseconds since 1970. */
 const LATEST_MS = 8.64e15;
 
 /** Makes what is checked here: `refuse` makes the error from a fact. */
@@ -32,8 +35,8 @@ export function toDueTimes(times: ScheduleTimes, since: number, refuse: Refuse):
   if ("cron" in times) return cronTimes(times.cron, times.timezone, refuse);
   if ("everyMs" in times) {
     const { everyMs } = times;
-    if (!(Number.isFinite(everyMs) && everyMs >= SHORTEST_MS))
-      throw refuse(`is due every ${String(everyMs)} ms; use ${SHORTEST_MS} or more`);
+    if (!(everyMs >= SHORTEST_MS && everyMs <= LONGEST_MS))
+      throw refuse(`is due every ${String(everyMs)} ms; use ${SHORTEST_MS} ms to 100 years`);
     const stepsUntil = (time: number): number => Math.floor((time - since) / everyMs);
     return {
       next: (after) => since + Math.max(stepsUntil(after) + 1, 1) * everyMs,
