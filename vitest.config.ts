@@ -10,7 +10,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["troupe-source"] } },
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: "test/machine/postgres-setup.ts",
+    globalSetup: [".ci/packages.ts", "test/machine/postgres-setup.ts"],
     reporters: ["default", new SkippedReporter()],
     env: {
       // The agents use their scripted models, also on a machine whose environment names a model.
