@@ -31,6 +31,8 @@ export class OldRuns {
   #forgotten: Promise<void> = Promise.resolve();
   readonly #waiting: WaitingRun[] = [];
   readonly #running = new Set<Promise<void>>();
+  /** Those that stay, since the runs were settled. */
+  #kept = new Set<RunId>();
   #together: number = TOGETHER.least;
   #atOnce: number = AT_ONCE.least;
   #stopped = false;
@@ -54,8 +56,8 @@ export class OldRuns {
     while (this.#waiting.length >= WAITING) await Promise.race(this.#running);
   }
 
-  /** Resolves when all that were added are removed, or stay; rejects with the failure of a set. */
-  async settle(): Promise<void> {
+  /** Resolves with those that stay when all that were added are removed, or stay; rejects with the failure of a set. */
+  async settle(): Promise<ReadonlySet<RunId>> {
     try {
       await this.#sets;
       await this.#forgotten;
@@ -64,16 +66,9 @@ export class OldRuns {
       this.#forgotten = Promise.resolve();
       while (this.#running.size > 0) await Promise.race(this.#running);
     }
-  }
-
-  /** Removes a run. Returns whether it is removed. */
-  async remove(runId: RunId, reason: RemovalReason = "retention"): Promise<boolean> {
-    if (this.#stopped) return false;
-    return this.#runs.remove(runId, reason).then(
-      () => true,
-      // A run that is busy again, has unread messages or the start of a schedule refuses; the next check asks it again.
-      () => false,
-    );
+    const kept = this.#kept;
+    this.#kept = new Set();
+    return kept;
   }
 
   /** Begins no further removal. */
@@ -130,7 +125,10 @@ export class OldRuns {
   async #removeTimed({ runId, reason }: WaitingRun): Promise<void> {
     const { environment } = this.#context;
     const startMs = environment.monotonic();
-    await this.remove(runId, reason);
+    // A run that is busy again, has unread messages or the start of a schedule refuses; the next check asks it again.
+    const keep = (): unknown => this.#kept.add(runId);
+    if (this.#stopped) keep();
+    else await this.#runs.remove(runId, reason).then(() => {}, keep);
     const isQuick = environment.monotonic() - startMs < AT_ONCE.withinMs;
     this.#atOnce = isQuick
       ? Math.min(this.#atOnce + 1, AT_ONCE.most)

@@ -88,23 +88,40 @@ export function startRetention(options: RetentionOptions): () => void {
     for await (const page of idleRuns({}, keptUpTo)) {
       const known = page.runs.filter((run) => !isHidden(run) && hasHistory(run));
       // Those that are too old are the first ones.
-      const others = known.findIndex(({ updatedAt }) => updatedAt > old);
-      const tooOld = others < 0 ? known : known.slice(0, others);
+      const firstOther = known.findIndex(({ updatedAt }) => updatedAt > old);
+      const tooOld = firstOther < 0 ? known : known.slice(0, firstOther);
       await oldRuns.add(tooOld);
-      // Removed one after the other, because what each one frees decides whether the next one is removed.
-      for (const { runId } of known.slice(tooOld.length)) {
+      const others = known.slice(tooOld.length);
+      if (others.length > 0) {
         if (excess === undefined) {
           await oldRuns.settle();
           excess = await findExcess();
         }
-        if (stopped || excess <= 0) return;
-        const bytes = await size(runId);
-        if (await oldRuns.remove(runId)) excess -= bytes;
+        excess -= await removeAbove(excess, others);
+        if (excess <= 0) return;
       }
       if (stopped) return;
       hasOnlyKept &&= page.runs.every((run) => isHidden(run) || !hasHistory(run));
       if (hasOnlyKept && page.next !== undefined) keptUpTo = page.next;
     }
+  }
+
+  /** Removes as many of some runs, the first ones first, as have the bytes of an excess. Returns the bytes of those that are removed. */
+  async function removeAbove(excess: number, some: readonly RunEntry[]): Promise<number> {
+    let freed = 0;
+    for (let next = 0; next < some.length && freed < excess && !stopped;) {
+      const together = new Map<RunEntry, number>();
+      for (let bytes = freed; next < some.length && bytes < excess; next += 1) {
+        const run = some[next] as RunEntry;
+        const own = await size(run.runId);
+        together.set(run, own);
+        bytes += own;
+      }
+      await oldRuns.add([...together.keys()]);
+      const kept = await oldRuns.settle();
+      for (const [{ runId }, bytes] of together) if (!kept.has(runId)) freed += bytes;
+    }
+    return freed;
   }
 
   /** Removes the beginnings of the runs whose turns are open, which `removeOld` leaves. */

@@ -133,58 +133,64 @@ test("more runs are removed at a time while their removals are quick, and no mor
   expect(await mostAtOnce(100)).toBe(8);
 });
 
-test("idle runs are removed together, without being loaded, and those that are needed stay", async () => {
-  const environment = manualEnvironment();
-  const log = memoryLog();
-  const claims: string[] = [];
-  const sets: number[] = [];
-  const watched: EventLog = {
-    ...log,
-    claim(runId, options) {
-      claims.push(runId);
-      return log.claim(runId, options);
-    },
-    async removeIdle(seen) {
-      const removed = await log.removeIdle(seen);
-      sets.push(removed.length);
-      return removed;
-    },
-  };
-  const limits = { idleRuns: 0 };
-  const agents = [reader, pdfWriter, account];
-  const runtime = createRuntime({ agents, environment, log: watched, retainMs: HOUR_MS, limits });
-  const runs: string[] = [];
-  for (let run = 0; run < 30; run += 1) {
-    const [started] = await collect(runtime, "reader", { type: "ChatRequest", input: "none" });
-    runs.push(started?.run_id ?? "");
-  }
-  const written = await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
-  const runId = await runtime.createRun("reader", {});
-  await runtime.process("reader", { type: "Message", name: "note", body: "unread", run_id: runId });
-  const monthly = { operation: "add", input: { amount: 1 }, every_ms: 30 * DAY_MS, id: "monthly" };
-  const planned = await runtime.createRun("account", {});
-  await runtime.schedules.make("account", { run_id: planned, ...monthly });
-  await environment.advance(10_000);
-  const feed: string[] = [];
-  const stop = log.watch((removed) => feed.push(removed));
-  claims.length = 0;
-  await environment.advance(10 * HOUR_MS);
-  stop();
+test.each([
+  { what: "too old", limit: { retainMs: HOUR_MS } },
+  { what: "above the size limit", limit: { retainBytes: 1 } },
+])(
+  "idle runs $what are removed together, without being loaded, and those that are needed stay",
+  async ({ limit }) => {
+    const environment = manualEnvironment();
+    const log = memoryLog();
+    const claims: string[] = [];
+    const sets: number[] = [];
+    const watched: EventLog = {
+      ...log,
+      claim(runId, options) {
+        claims.push(runId);
+        return log.claim(runId, options);
+      },
+      async removeIdle(seen) {
+        const removed = await log.removeIdle(seen);
+        sets.push(removed.length);
+        return removed;
+      },
+    };
+    const limits = { idleRuns: 0 };
+    const agents = [reader, pdfWriter, account];
+    const runtime = createRuntime({ agents, environment, log: watched, ...limit, limits });
+    const runs: string[] = [];
+    for (let run = 0; run < 30; run += 1) {
+      const [started] = await collect(runtime, "reader", { type: "ChatRequest", input: "none" });
+      runs.push(started?.run_id ?? "");
+    }
+    const written = await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
+    const runId = await runtime.createRun("reader", {});
+    await runtime.process("reader", { type: "Message", name: "note", body: "unread", run_id: runId });
+    const monthly = { operation: "add", input: { amount: 1 }, every_ms: 30 * DAY_MS, id: "monthly" };
+    const planned = await runtime.createRun("account", {});
+    await runtime.schedules.make("account", { run_id: planned, ...monthly });
+    await environment.advance(10_000);
+    const feed: string[] = [];
+    const stop = log.watch((removed) => feed.push(removed));
+    claims.length = 0;
+    await environment.advance(10 * HOUR_MS);
+    stop();
 
-  expect((await runtime.runs({ limit: 50 })).runs.map(({ run_id }) => run_id).toSorted()).toEqual(
-    [runId, planned].toSorted(),
-  );
-  expect(sets.reduce((sum, count) => sum + count)).toBe(30);
-  expect(Math.max(...sets)).toBeGreaterThanOrEqual(8);
-  expect(runs.filter((id) => claims.includes(id))).toEqual([]);
-  expect(runs.filter((id) => !feed.includes(id))).toEqual([]);
-  for (const id of [...runs, written[0]?.run_id ?? ""]) {
-    await expect(runtime.resolve(id)).rejects.toMatchObject({ code: "gone" });
-    const late = runtime.process("reader", { type: "ChatRequest", input: "none", run_id: id });
-    await expect(late).rejects.toMatchObject({ code: "gone" });
-  }
-  await runtime.close();
-});
+    expect((await runtime.runs({ limit: 50 })).runs.map(({ run_id }) => run_id).toSorted()).toEqual(
+      [runId, planned].toSorted(),
+    );
+    expect(sets.reduce((sum, count) => sum + count)).toBe(30);
+    expect(Math.max(...sets)).toBeGreaterThanOrEqual(8);
+    expect(runs.filter((id) => claims.includes(id))).toEqual([]);
+    expect(runs.filter((id) => !feed.includes(id))).toEqual([]);
+    for (const id of [...runs, written[0]?.run_id ?? ""]) {
+      await expect(runtime.resolve(id)).rejects.toMatchObject({ code: "gone" });
+      const late = runtime.process("reader", { type: "ChatRequest", input: "none", run_id: id });
+      await expect(late).rejects.toMatchObject({ code: "gone" });
+    }
+    await runtime.close();
+  },
+);
 
 test("one set of idle runs is larger while removals are quick, and small while they are slow", async () => {
   const sizesFor = async (removalMs: number): Promise<readonly number[]> => {
