@@ -3,6 +3,7 @@
 // turn dearer fails here; one that makes it cheaper lowers the limits.
 import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
@@ -53,7 +54,8 @@ async function count(
     const answer = await fetch(`${url}/speaker/stream_request`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ type: "ChatRequest", input }),
+      // As clients do.
+      body: JSON.stringify({ type: "ChatRequest", input, request_id: randomUUID() }),
     });
     expect(await answer.text()).toContain('"finish_reason":"success"');
   };

@@ -31,7 +31,7 @@ import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
-import { isRead } from "../agent/resolve-operation.ts";
+import { isLoggedRead, isRead } from "../agent/resolve-operation.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { readNew } from "../run/reads.ts";
 import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
@@ -102,16 +102,19 @@ export class Commands {
       await this.#admit(agent.name, request);
       return this.#accept(agent.name, request, `req_${environment.newId()}` as RequestId);
     }
-    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(agent.name, request) };
+    const owner = await this.#ownerOfIds(agent.name, request);
+    const same = { agent: agent.name, request, owner, makesRun: makesRun(agent, request) };
+    let takeBack = (): void => {};
     const receipt = await this.#acceptance.once(requestId, same, async () => {
       await checkTurnRequest(this.#context, agent, request);
       await this.#checkRequestId(requestId, request.run_id);
-      await this.#admit(agent.name, request);
+      takeBack = await this.#admit(agent.name, request);
       return this.#accept(agent.name, request, requestId);
     });
+    if (!receipt.replayed) return receipt;
+    takeBack();
     // The request may have been accepted just before a crash.
-    if (receipt.replayed && receipt.runId !== null)
-      await files.attach(request.attachments ?? [], receipt.runId);
+    if (receipt.runId !== null) await files.attach(request.attachments ?? [], receipt.runId);
     return receipt;
   }
 
@@ -206,10 +209,10 @@ export class Commands {
     return run === undefined ? owner : ownerOf(run);
   }
 
-  /** Counts a new request, unless its owner has reached a limit. */
-  async #admit(agent: string, request: Pick<TurnRequest, "run_id" | "key">): Promise<void> {
+  /** Counts a new request, unless its owner has reached a limit. The returned function takes that back: the request was a repeated one. */
+  async #admit(agent: string, request: Pick<TurnRequest, "run_id" | "key">): Promise<() => void> {
     const { owners } = this.#context;
-    if (owners !== undefined) await owners.admitRequest(await this.#ownerOfIds(agent, request));
+    return owners === undefined ? () => {} : owners.admitRequest(await this.#ownerOfIds(agent, request));
   }
 
   /** Sends something again while the mailbox of its actor is full, if the agent says that clients wait for room. */
@@ -258,7 +261,8 @@ export class Commands {
       return this.#sendAgentMessage(agent.name, request, `msg_${environment.newId()}` as RequestId);
     }
     const messageId = request.request_id;
-    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(agent.name, request) };
+    const owner = await this.#ownerOfIds(agent.name, request);
+    const same = { agent: agent.name, request, owner, makesRun: false };
     return this.#acceptance.once(messageId, same, async () => {
       await checkMessage(this.#context, agent, request);
       await this.#checkRequestId(messageId, request.run_id);
@@ -455,6 +459,12 @@ export class Commands {
     this.#context.agents.get(agent);
     throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
+}
+
+/** Whether a request makes a run. An operation that reads is performed before anything is written. */
+function makesRun(agent: Agent, request: TurnRequest): boolean {
+  const isOfRun = request.run_id !== undefined || request.key !== undefined;
+  return !isOfRun && !isRead(agent, request) && !isLoggedRead(agent, request);
 }
 
 /** The actor on another server that made a request, as that server says. */

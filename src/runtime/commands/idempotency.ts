@@ -14,6 +14,8 @@ interface Same {
   readonly request: TurnRequest | MessageRequest;
   /** The owner whose ids of requests it has. */
   readonly owner: string;
+  /** Whether it makes a run. The log refuses the first append of a run if another run has the id. */
+  readonly makesRun: boolean;
 }
 
 /** Deduplicates requests by request_id. */
@@ -28,14 +30,17 @@ export class IdempotencyGuard {
   /** Accepts a request with a client-chosen id, or repeats the first answer. */
   async once(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
     const id = `${requestId} ${same.owner}`;
+    // The log refuses a run with a known id before anything is done, so such an id is looked up only after a refusal.
+    let isLikelyNew = same.makesRun;
     for (let before = this.#underWay.get(id); before; before = this.#underWay.get(id)) {
+      isLikelyNew = false;
       // Whether the first one succeeded is read from the log below. Only a check that timed out is thrown here, so that
       // retries do not repeat it.
       await before.catch((thrown: unknown) => {
         if (isInstance(thrown, AgentError) && thrown.code === "timeout") throw thrown;
       });
     }
-    const work = this.#lookUpOrAccept(requestId, same, accept);
+    const work = this.#acceptOrRepeat(requestId, same, accept, isLikelyNew);
     this.#underWay.set(id, work);
     try {
       return await work;
@@ -44,15 +49,22 @@ export class IdempotencyGuard {
     }
   }
 
-  async #lookUpOrAccept(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
-    const entry = await this.#log.lookup(requestId, same.owner);
-    if (entry !== undefined) return this.#repeat(entry, same);
+  async #acceptOrRepeat(
+    requestId: RequestId,
+    same: Same,
+    accept: () => Promise<Receipt>,
+    isLikelyNew: boolean,
+  ): Promise<Receipt> {
+    const known = isLikelyNew ? undefined : await this.#log.lookup(requestId, same.owner);
+    if (known !== undefined) return this.#repeat(known, same);
     try {
       return await accept();
     } catch (thrown) {
-      // Another node may have accepted it in the meantime.
+      // Another node may have accepted it in the meantime. One that was not looked up may be known whatever has refused it, for example a
+      // limit; but after a failure of the log what is found could be this request itself.
       const isTaken = isInstance(thrown, AgentError) && thrown.code === "conflict";
-      const other = isTaken ? await this.#log.lookup(requestId, same.owner) : undefined;
+      const mayBeKnown = isTaken || (isLikelyNew && this.#log.health().writable);
+      const other = mayBeKnown ? await this.#log.lookup(requestId, same.owner) : undefined;
       if (other === undefined) throw thrown;
       return this.#repeat(other, same);
     }

@@ -47,17 +47,19 @@ export class Account {
     });
   }
 
-  /** Counts a request. Throws `overloaded`, and counts nothing, if there are too many in a minute. */
-  admitRequest(nowMs: number): void {
+  /** Counts a request; the returned function takes that back. Throws `overloaded`, and counts nothing, if there are too many in a minute. */
+  admitRequest(nowMs: number): () => void {
     const { requestsPerMinute: limit = Infinity } = this.limits;
-    if (limit === Infinity) return;
+    if (limit === Infinity) return () => {};
     // Each request uses its part of the minute. The owner may be ahead by a minute.
     const eachMs = MINUTE_MS / limit;
     const restedAtMs = Math.max(this.#restedAtMs, nowMs) + eachMs;
     const excessMs = restedAtMs - nowMs - MINUTE_MS;
     if (excessMs <= ROUNDING_MS) {
       this.#restedAtMs = restedAtMs;
-      return;
+      return () => {
+        this.#restedAtMs -= eachMs;
+      };
     }
     throw new AgentError(
       "overloaded",

@@ -85,11 +85,14 @@ export class OwnerAccounts {
     return account;
   }
 
-  /** Counts a request of a client. Throws `overloaded` or `insufficient_storage` if its owner has reached a limit. */
-  async admitRequest(owner: string): Promise<void> {
+  /**
+   * Counts a request of a client; the returned function takes that back. Throws `overloaded` or `insufficient_storage` if its owner has
+   * reached a limit.
+   */
+  async admitRequest(owner: string): Promise<() => void> {
     const account = await this.ready(owner);
     await this.checkStored(account);
-    account.admitRequest(this.#options.environment.monotonic());
+    return account.admitRequest(this.#options.environment.monotonic());
   }
 
   /** Throws `insufficient_storage` if the owner has stored too much. */

@@ -196,7 +196,8 @@ export class RequestQueue {
     this.#begin(accepted, request.key, request.input, request.request_metadata ?? {});
     ledger.accept(accepted);
     for (const each of removed) this.#endRemoved(each, requestId);
-    telemetry.accepted(agent);
+    // The log refuses one that it has accepted before.
+    ledger.recorder.committed().then(() => telemetry.accepted(agent), ignore);
     let event: string | undefined;
     if (phase === "idle") {
       event = this.slot.start(accepted);
@@ -581,6 +582,8 @@ export class RequestQueue {
     return this.#mailbox.makeRoom(accepted);
   }
 }
+
+function ignore(): void {}
 
 /** Why an answer that names no request is refused. */
 function toNoWait({ runId, lastTurn }: RunLedger): string {

@@ -57,6 +57,33 @@ test("a repeated request gets the first answer, also after a restart", async () 
   expect(again).toEqual({ ...first, replayed: true });
 });
 
+test("a repeated request gets the first answer although its agent would refuse it now", async () => {
+  const host = new TestHost({ agents: [echo] });
+  const request = {
+    type: "OperationRequest",
+    operation: "repeat",
+    input: { word: "hi" },
+    request_id: asked,
+  } as const;
+  const first = await host.ask("echo", request);
+  await host.restart([defineAgent({ name: "echo", purpose: "Repeats a text.", chat: (input) => input })]);
+  expect(await host.ask("echo", request)).toEqual({ ...first, replayed: true });
+  const other = { ...request, request_id: "other" };
+  await expect(host.ask("echo", other)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a request is counted once, however often it is made", async () => {
+  let counted = 0;
+  const telemetry = { ...noTelemetry, accepted: () => (counted += 1) };
+  const runtime = createRuntime({ agents: [echo], telemetry });
+  const receipts = [];
+  while (receipts.length < 3) receipts.push(await runtime.process("echo", chat));
+  expect(receipts.map(({ replayed }) => replayed)).toEqual([false, true, true]);
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+  expect(counted).toBe(1);
+  await runtime.close();
+});
+
 test("a different request with the same id is refused, and so is the id of a run", async () => {
   const host = new TestHost({
     agents: [echo, defineAgent({ name: "other", purpose: "Is another.", chat: (input) => input })],

@@ -98,6 +98,23 @@ export function testRequests(subject: EventLogSubject): void {
       expect((await log.read(asRunId("other"), { after: 0 })).events).toEqual(events(1, 1));
     });
 
+    test("a run whose first request is one of another run is not made, also if that one was removed", async () => {
+      const log = await openFor(subject);
+      const mark = accepted("same", { createdAt: 1 });
+      const started = await startRun(log, "first", 1);
+      const first = await log.append(started, { events: [], records: [], requests: [mark] });
+      for (const id of ["second", "third"].map(asRunId)) {
+        if (id === "third") await log.remove(first);
+        const { cursor } = await log.claim(id, { isNew: true });
+        const refused = async (): Promise<unknown> =>
+          log.append(cursor, { ...nextEvents(cursor, 1), requests: [mark] });
+        await expect(refused).rejects.toMatchObject({ code: "conflict" });
+        log.release(cursor);
+        expect(await log.run(id)).toBeUndefined();
+        expect(await log.lookup(asRequestId("same"))).toMatchObject({ runId: "first" });
+      }
+    });
+
     test("the requests of a run are listed with their marks, the one accepted last first", async () => {
       const log = await openFor(subject);
       let cursor = await startRun(log, "run", 2);
