@@ -269,11 +269,13 @@ export async function logIn(
         if ((await ask(queries.run(run.runId)))?.removed !== true) throw toFenced(run.runId);
         await database.confirm();
       }
-      wakeLater(run);
       return await index.unreferenced(things);
     } finally {
-      // It is removed, or what it is now is unknown.
-      if (!isMoving) lose(run);
+      // It is removed, or what it is now is unknown. Readers are woken when no claim shows them the events of before.
+      if (!isMoving) {
+        lose(run);
+        wakeLater(run);
+      }
       settled();
     }
   }

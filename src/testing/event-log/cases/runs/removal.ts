@@ -55,6 +55,21 @@ export function testRemoval(subject: EventLogSubject): void {
       await expect(async () => log.append(full, nextEvents(full, 1))).rejects.toBeInstanceOf(Fenced);
     });
 
+    test("a reader that follows a run is woken by its removal, and then sees none of its events", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 2);
+      // A first look at everything: an engine may have loaded the run for it.
+      expect(await log.read(cursor.runId, { after: 2 })).toMatchObject({ head: 2 });
+      const seen = new Promise<number>((resolve, reject) => {
+        const stop = log.tail(cursor.runId, () => {
+          const look = async (): Promise<number> => (await log.read(cursor.runId, { after: 2 })).head;
+          look().then(resolve, reject).finally(stop);
+        });
+      });
+      await log.remove(cursor);
+      expect(await seen).toBe(0);
+    });
+
     test("the id of a removed run is not used again; its alias can be", async () => {
       const log = await openFor(subject);
       const first = await startRun(log, "run", 1);
