@@ -11,7 +11,15 @@ import { byteLength } from "../../runtime/journal/json-limits.ts";
 import type { RunDetails, RunsPage, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
-import { nextPage, parseCount, parseName, parseText, queryOf, read } from "../messages/event-query.ts";
+import {
+  nextPage,
+  parseCount,
+  parseMoment,
+  parseName,
+  parseText,
+  queryOf,
+  read,
+} from "../messages/event-query.ts";
 import { reply, replyEmpty } from "../messages/reply.ts";
 import { rowFormat } from "../sse/format.ts";
 import { replyWithStream } from "../sse/reply-with-stream.ts";
@@ -214,7 +222,7 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
   const text = read(query, "q", parseText);
   const owner = read(query, "owner", parseName);
   const errorCode = read(query, "error_code", parseName);
-  const updatedAfter = read(query, "updated_after", parseTime);
+  const updatedAfter = read(query, "updated_after", parseMoment);
   const metadata = read(query, "metadata", parsePair);
   const order = read(query, "order", parseOrder);
   const total = read(query, "total", parseTotal);
@@ -296,13 +304,6 @@ function parsePhase(text: string): Parsed<RunPhase> {
 function parseFinish(text: string): Parsed<FinishReason> {
   if (text === "success" || text === "error" || text === "canceled") return { ok: true, value: text };
   return { ok: false, message: "must be success, error or canceled", issues: [] };
-}
-
-function parseTime(text: string): Parsed<number> {
-  const time = Date.parse(text);
-  return Number.isNaN(time)
-    ? { ok: false, message: "must be a time, for example 2026-01-31T12:00:00Z", issues: [] }
-    : { ok: true, value: time };
 }
 
 function parseTotal(text: string): Parsed<boolean | "all"> {
