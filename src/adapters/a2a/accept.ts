@@ -14,7 +14,7 @@ import { sha256 } from "../../shared/sha256.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { readRunActivity } from "../../view/run-activity.ts";
 import { checkOwnAnswer, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
-import { readTaskAnswer, readParts, REPEATS } from "./message.ts";
+import { checkString, readTaskAnswer, readParts, REPEATS } from "./message.ts";
 import { contextOf, findTask, WIRE } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
 import { addReceiver, setReceiver } from "./push.ts";
@@ -34,6 +34,7 @@ export async function acceptTaskMessage(
 ): Promise<TaskMoment> {
   const { c, host, agent } = service;
   if (message === undefined) throw wrongField("message", "is missing");
+  for (const name of ["taskId", "contextId"] as const) checkString(message[name], `message.${name}`);
   if (message.messageId === "") throw wrongField("message.messageId", "is missing");
   const isRepeatable = (c.req.header("a2a-extensions") ?? "").split(/, */).includes(REPEATS);
   const { owner } = principalOf(c);

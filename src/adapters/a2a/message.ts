@@ -34,6 +34,7 @@ export function readParts({ parts }: Message): SaidParts {
     const path = `message.parts.${index}`;
     switch (content?.$case) {
       case "text":
+        checkString(content.value, `${path}.text`);
         texts.push(content.value);
         break;
       case "data":
@@ -47,6 +48,7 @@ export function readParts({ parts }: Message): SaidParts {
         });
         break;
       case "url":
+        checkString(content.value, `${path}.url`);
         if (isDataUrl(content.value))
           files.push({
             name: filename === "" ? "file" : filename,
@@ -59,6 +61,11 @@ export function readParts({ parts }: Message): SaidParts {
     }
   }
   return { text: texts.join("\n"), data, files, links };
+}
+
+/** The codec of version 0.3 does not look at the types of fields. */
+export function checkString(value: unknown, path: string): void {
+  if (typeof value !== "string") throw wrongField(path, "must be a string");
 }
 
 /** What a message answers: the keys of its data part, else its text. It may name the question in `metadata.wait_id`. */

@@ -16,9 +16,10 @@ export interface TaskPlace {
 }
 
 /** Finds a task of an agent by its id. */
-export async function findTask(runtime: Runtime, agent: string, id: string): Promise<TaskPlace> {
-  const address = isId(id) ? await findRequest(runtime, id) : undefined;
-  if (address?.agent !== agent) throw new TaskNotFoundError(`there is no task ${JSON.stringify(id)}`);
+export async function findTask(runtime: Runtime, agent: string, id: unknown): Promise<TaskPlace> {
+  // The codec of 0.3 passes on what a client sends.
+  const address = typeof id === "string" && isId(id) ? await findRequest(runtime, id) : undefined;
+  if (address?.agent !== agent) throw new TaskNotFoundError(`there is no task ${JSON.stringify(id ?? null)}`);
   return { agent, runId: address.runId, requestId: address.requestId };
 }
 

@@ -87,6 +87,32 @@ test("a tenant is the owner of the caller, and any other is refused", async () =
   });
 });
 
+test("a field of a 0.3 client that is no text is refused, also with a log on disk", async () => {
+  await using server = await A2aServer.start([echo], { durable: true });
+  const told = async (method: string, params: unknown): Promise<unknown> => {
+    const answer = await server.post("/a2a/echo", { jsonrpc: "2.0", id: 1, method, params }, {});
+    return ((await answer.json()) as { readonly error?: unknown }).error;
+  };
+  const noText = { toString: 1 };
+  const message = { kind: "message", role: "user", messageId: "m", parts: [{ kind: "text", text: "hi" }] };
+  for (const method of ["tasks/get", "tasks/cancel"])
+    for (const params of [{}, { id: 5 }, { id: noText }])
+      expect(await told(method, params)).toMatchObject({ code: -32_001 });
+  for (const wrong of [
+    { taskId: noText },
+    { contextId: {} },
+    { parts: [{ kind: "text", text: {} }] },
+    { parts: [{ kind: "text", text: noText }] },
+    { parts: [{ kind: "file", file: { uri: noText } }] },
+  ])
+    for (const method of ["message/send", "message/stream"])
+      expect(await told(method, { message: { ...message, ...wrong } })).toMatchObject({
+        code: -32_602,
+        message: expect.stringContaining("must be a string") as string,
+      });
+  expect((await server.runtime.runs({ limit: 1 })).runs).toEqual([]);
+});
+
 /** How many bodies the random test sends. */
 const CASES = Number(process.env["WIRE_BODIES"] ?? (runsLong ? 1_000 : 50));
 
