@@ -213,6 +213,9 @@ test("an erasure of everything by mistake is refused", async () => {
   await expect(runtime.erase({ agent: "clerk" })).rejects.toMatchObject({ code });
   await expect(runtime.erase({ key: "anna" })).rejects.toMatchObject({ code });
   await expect(runtime.erase({ metadata: {} })).rejects.toMatchObject({ code });
+  await runtime.createRun("clerk", { metadata: { customer: "other" } });
+  // Each object of JavaScript inherits this name, and the run was not created with it.
+  expect(await runtime.erase({ metadata: { toString: null } })).toBe(0);
 });
 
 test("an admin erases over HTTP; others may not, and a misspelled field erases nothing", async () => {

@@ -165,7 +165,9 @@ export class Erasures {
       run.removed !== true &&
       (owner === undefined || ownerOf(run) === owner) &&
       (agent === undefined || run.agent === agent) &&
-      values.every(([name, value]) => name in run.metadata && canonical(run.metadata[name]) === value);
+      values.every(
+        ([name, value]) => Object.hasOwn(run.metadata, name) && canonical(run.metadata[name]) === value,
+      );
     if (runId !== undefined) {
       const run = await log.run(runId);
       return run !== undefined && !isHidden(run) && matches(run) ? [runId] : [];
