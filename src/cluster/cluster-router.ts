@@ -120,14 +120,13 @@ class ClusterRouter implements Router {
         look: () => this.#heartbeat.look(),
       });
     this.#placement = new Placement(log, this.#heartbeat);
-    this.#takeover = new Takeover(environment, fault, async (change) => {
-      const { view } = this.#heartbeat;
-      if (view === "none") return false;
-      // In an unsteady view this node continues only released runs, and looks again when it may judge other nodes.
-      const isSteady = view === "steady";
-      const hasChanged = change.hasChanged && isSteady;
-      this.#figures.takenOver += (await this.#handler?.takeOver({ hasChanged })) ?? 0;
-      return isSteady;
+    this.#takeover = new Takeover({
+      environment,
+      fault,
+      view: () => this.#heartbeat.view,
+      look: async (options) => {
+        this.#figures.takenOver += (await this.#handler?.takeOver(options)) ?? 0;
+      },
     });
   }
 
