@@ -12,6 +12,7 @@ import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { AgentError, fieldOf, isInstance, messageOf } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
+import { toStoredName } from "../../shared/stored-name.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
 
 /** A log with its files and secrets. */
@@ -187,7 +188,8 @@ async function copyArtifact(
 }
 
 function toFacts({ runIds, createdAt, name, mimeType, sizeBytes }: StoredArtifact): string {
-  return JSON.stringify([runIds.toSorted(), createdAt ?? null, name, mimeType, sizeBytes]);
+  // A store of an earlier version has names as they were given.
+  return JSON.stringify([runIds.toSorted(), createdAt ?? null, toStoredName(name), mimeType, sizeBytes]);
 }
 
 async function digest(store: ArtifactStore, artifactId: StoredArtifact["artifactId"]): Promise<string> {

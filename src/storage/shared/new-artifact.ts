@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
+import { toStoredName } from "../../shared/stored-name.ts";
 
 /** A new artifact while it is being stored. */
 export interface ArtifactDraft {
@@ -38,7 +39,7 @@ export function draftOf({ name: given, limitBytes, ...artifact }: NewArtifact): 
         artifactId,
         runIds: [...new Set([...(before?.runIds ?? []), ...(runId === undefined ? [] : [runId])])],
         ...(createdAt !== undefined && { createdAt }),
-        name,
+        name: toStoredName(name),
         mimeType,
         sizeBytes,
       };

@@ -31,6 +31,15 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       await store.close();
     });
 
+    test("can have any name: what no database can store in it is replaced, and the rest is kept", async () => {
+      const store = await openFor(subject);
+      const stored = await store.put({ ...file(id), name: "a\u0000b \ud800 é", body: Buffer.from("bytes") });
+      expect(stored.name).toBe("a\uFFFDb \uFFFD é");
+      expect(await store.get(id)).toEqual(stored);
+      expect((await readAll(store, id)).toString()).toBe("bytes");
+      await store.close();
+    });
+
     test("report their total size, and that of a run", async () => {
       const store = await openFor(subject);
       await store.put({ ...file(id), runId: "run", body: Buffer.alloc(1_000) });

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { copyLog } from "../../../src/node/copy/copy-log.ts";
 import type { CopiedItem, Store } from "../../../src/node/copy/copy-log.ts";
 import { Unavailable } from "../../../src/ports/event-log.ts";
+import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
@@ -131,6 +132,25 @@ test.each(Object.entries(differences))("a run that differs in %s is found", asyn
   await to.log.append(other, { ...same, ...difference });
   await expect(copyAll(from, to)).rejects.toMatchObject({ code: "conflict" });
   await expect(copyAll(to, from)).rejects.toMatchObject({ code: "conflict" });
+});
+
+test("a file that an earlier version has stored under a name that no database can have is copied", async () => {
+  needsPostgres();
+  const [from, to] = [memoryStore(), await KINDS.PostgreSQL()];
+  await from.artifacts.put({
+    artifactId: "file",
+    name: "plain",
+    mimeType: "text/plain",
+    limitBytes: 9,
+    body: Buffer.from("bytes"),
+  });
+  const named = async function* (): AsyncGenerator<StoredArtifact, void> {
+    for await (const file of from.artifacts.list()) yield { ...file, name: "a\u0000b \ud83d" };
+  };
+  const earlier = { ...from, artifacts: { ...from.artifacts, list: named } };
+  await copyAll(earlier, to);
+  await copyAll(earlier, to);
+  expect(await to.artifacts.get("file")).toMatchObject({ name: "a\uFFFDb \uFFFD", sizeBytes: 5 });
 });
 
 test("a run that was removed in one of the logs, and a file or a secret that differs, are named", async () => {
