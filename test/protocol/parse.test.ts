@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { parseScheduleRequest } from "../../src/protocol/requests/schedule.ts";
 import { parseRequest, parseCursor, parseFlag } from "../../src/protocol/requests/parse.ts";
 import type { IncomingRequest } from "../../src/protocol/requests/parse.ts";
 import type { Issue } from "../../src/protocol/schema/check-json.ts";
@@ -305,4 +306,11 @@ test.each(["false", "False", "0"])("reads %s as false", (text) => {
 
 test.each(["", "yes", "2", "null", "truee"])("refuses %j as a boolean", (text) => {
   expect(parseFlag(text)).toMatchObject({ ok: false });
+});
+
+test("a schedule at no time is refused with a time as an example", () => {
+  expect(parseScheduleRequest({ key: "a", operation: "run", at: "yesterday" })).toMatchObject({
+    ok: false,
+    message: "at must be a time such as 2030-01-31T12:00:00Z",
+  });
 });

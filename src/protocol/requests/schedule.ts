@@ -14,7 +14,7 @@ const schedule = z.strictObject({
   cron: optional(z.string().max(256)),
   timezone: optional(z.string().min(1).max(64)),
   every_ms: optional(z.number()),
-  at: optional(z.iso.datetime({ offset: true })),
+  at: optional(z.iso.datetime({ offset: true, error: "must be a time such as 2030-01-31T12:00:00Z" })),
   after_ms: optional(z.number().min(0)),
   overlap: optional(z.enum(["skip", "queue"])),
 } satisfies Shape<ScheduleRequest>);
