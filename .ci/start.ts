@@ -1,22 +1,27 @@
 import { createHash } from "node:crypto";
 import { globSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { enableCompileCache } from "node:module";
 import { join, relative, resolve } from "node:path";
 import type { Plugin } from "vite";
+import { prepareWith } from "../src/cli/dev/dev.ts";
 
 /**
  * `npm start`: serves agents/ from the sources. Node runs them as they are, so no server code is compiled, and none can be
- * older than its source. Only the console needs a build, when one of the files that its last build has read is another now.
+ * older than its source. Only the console needs a build, when one of the files that its last build has read is another now; it is
+ * built while the server loads.
  */
 const root = resolve(import.meta.dirname, "..");
 
 /** The hashes of those files by path. Every build empties this folder first, so they are those of the files beside it. */
 const record = join(root, "dist/console/inputs.json");
 
-if (!isCurrent()) await buildConsole();
-// The server is a child process, which gets the cache from the environment.
-process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules/.cache/troupe");
-enableCompileCache(process.env["NODE_COMPILE_CACHE"]);
+if (!isCurrent()) {
+  prepareWith(() =>
+    buildConsole().catch((thrown: unknown) => {
+      console.error(thrown);
+      process.exit(1);
+    }),
+  );
+}
 process.argv.splice(2, 0, "dev");
 // The packages of all protocols are installed here.
 if (!process.argv.some((argument) => argument.startsWith("--wires")) && process.env["WIRES"] === undefined) {

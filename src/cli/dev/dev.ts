@@ -20,6 +20,13 @@ interface DevOptions extends Omit<ServerOptions, "console"> {
   readonly open: boolean;
 }
 
+let prepare = async (): Promise<void> => {};
+
+/** Sets what is done beside the first load of the agents, and before they are served: `npm start` builds the console. */
+export function prepareWith(work: () => Promise<void>): void {
+  prepare = work;
+}
+
 /** `troupe dev`: serves the agents of a directory, and serves them again after each change of their files. */
 export function devCommand(): Command {
   return addServerOptions(new Command("dev"))
@@ -39,6 +46,7 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
   let leaving = false;
   let place: string | undefined;
   let port: number | undefined;
+  let prepared: Promise<void> | undefined;
   let withoutAgent: readonly string[] = [];
   /** The files that the served agents do without. */
   let broken: readonly string[] = [];
@@ -96,6 +104,7 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
         }
         if (isEdited && openRequests > 0) say(toNotice(openRequests));
       });
+      prepared ??= prepare();
       // A file may never come to its end, so a change ends the load.
       const report = await Promise.race([loading.loaded, changed.promise]);
       if (report === undefined) {
@@ -128,6 +137,8 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
         serving?.stop();
         await serving?.ended;
         serving = loading;
+        // oxlint-disable-next-line no-await-in-loop -- of the first server
+        await prepared;
         serving.start();
       } else {
         const end = await loading.ended;

@@ -123,10 +123,11 @@ export class SourceFiles {
       for (const item of items) {
         const path = join(folder, item.name);
         const isFolder = item.isDirectory();
-        if (item.name === PACKAGES || this.#without.includes(path) || this.#ignored.has(path, isFolder))
-          continue;
+        // The rules of git cost most: they are asked last.
+        const isOther = isFolder ? item.name !== PACKAGES : item.isFile() && !NOT_CARRIED.test(item.name);
+        if (!isOther || this.#without.includes(path) || this.#ignored.has(path, isFolder)) continue;
         if (isFolder) folders.push(path);
-        else if (item.isFile() && !NOT_CARRIED.test(item.name)) {
+        else {
           const facts = this.#unlessUnreadable(path, () => statSync(path));
           if (facts) found.push({ path: this.#toPath(path), size: facts.size });
         }
