@@ -37,6 +37,10 @@ export const KEY_PATTERN: RegExp = /^[A-Za-z0-9_.:@-]{1,128}$/;
 /** What an ISO 8601 time in UTC is. */
 export const TIMESTAMP_PATTERN: RegExp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
+/** The first and the last of these times, the ends of the years 0 to 9999, in milliseconds since 1970. */
+export const FIRST_TIME_MS = -62_167_219_200_000;
+export const LAST_TIME_MS = 253_402_300_799_999;
+
 /** Checks whether a text is a valid key. */
 export function isKey(text: string): boolean {
   return KEY_PATTERN.test(text);

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { LAST_TIME_MS } from "../../protocol/ids.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -13,7 +14,6 @@ import { endSelect, expireReceive, receiveNext, takeUnread } from "../turn/turn-
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import type { Sequence } from "./sequence.ts";
-import { LAST_MS } from "./waits.ts";
 
 /** A wait for a message: a promise of it, which can be canceled. */
 export class MessageWait extends Promise<unknown> {
@@ -228,7 +228,7 @@ function waitFor(
   const { environment } = turn.context;
   const now = environment.now();
   const loggedUntil = journal.calls.get(callId)?.wakeAt ?? Infinity;
-  const until = Math.min(loggedUntil, now + timeoutMs, timeoutMs < Infinity ? LAST_MS : Infinity);
+  const until = Math.min(loggedUntil, now + timeoutMs, timeoutMs < Infinity ? LAST_TIME_MS : Infinity);
   const end = until < Infinity ? { until } : {};
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "receive", args: null, logged }, "receive", () => stop());

@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { Approval, ClientToolCall, Questions } from "../../protocol/events/event-body.ts";
+import { LAST_TIME_MS } from "../../protocol/ids.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -176,8 +177,8 @@ export function wait(caller: Actor, asked: NewWait): void {
   // The approvers that the log has are those that people were shown.
   const { approvers } = before ?? asked;
   // As with a sleep, a clock that was set back does not extend the time.
-  const until = Math.min(before?.expiresAt ?? Infinity, asked.expiresAt ?? Infinity, LAST_MS);
-  const hasEnd = until < LAST_MS;
+  const until = Math.min(before?.expiresAt ?? Infinity, asked.expiresAt ?? Infinity, LAST_TIME_MS);
+  const hasEnd = until < LAST_TIME_MS;
   const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});
   const waitId =
     before?.waitId ??
@@ -213,9 +214,6 @@ export function expirePast({ turn }: Actor, callId: CallId): boolean {
   expireWait(turn, live);
   return true;
 }
-
-/** The last time that a timestamp can have, in milliseconds since 1970. */
-export const LAST_MS = 8.64e15;
 
 /** Maximum number of values that one wait asks for. */
 const QUESTIONS_LIMIT = 256;
@@ -260,7 +258,7 @@ export function sleep(
   const { environment } = turn.context;
   const now = environment.now();
   const loggedUntil = journal.calls.get(callId)?.wakeAt ?? Infinity;
-  const until = Math.min(loggedUntil, now + ms, LAST_MS);
+  const until = Math.min(loggedUntil, now + ms, LAST_TIME_MS);
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
   if (!logged || until < loggedUntil) recorder.record({ type: "Sleep", call_id: callId, ms, until });

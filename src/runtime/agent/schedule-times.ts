@@ -1,5 +1,6 @@
 import { Cron } from "croner";
 import type { AgentError } from "../../errors.ts";
+import { FIRST_TIME_MS, LAST_TIME_MS } from "../../protocol/ids.ts";
 import { errorMessage } from "./error-message.ts";
 
 /** When a schedule is due: at the times of a cron text, again and again, or once. */
@@ -24,9 +25,6 @@ const SHORTEST_MS = 100;
 /** The longest one, 100 years: each of its times is one that can be written as a date. */
 const LONGEST_MS = 100 * 365.25 * 24 * 3_600_000;
 
-/** The last date that JavaScript knows, in milliseconds since 1970. */
-const LATEST_MS = 8.64e15;
-
 /** Makes what is checked here: `refuse` makes the error from a fact. */
 type Refuse = (fact: string) => AgentError;
 
@@ -44,8 +42,8 @@ export function toDueTimes(times: ScheduleTimes, since: number, refuse: Refuse):
     };
   }
   const { at } = times;
-  if (!(Number.isFinite(at) && Math.abs(at) <= LATEST_MS))
-    throw refuse(`is due at ${String(at)}, which is no time`);
+  if (!(at >= FIRST_TIME_MS && at <= LAST_TIME_MS))
+    throw refuse(`is due at ${String(at)}; use milliseconds since 1970, up to those of the year 9999`);
   return {
     next: (after) => (after < at ? at : Infinity),
     newest: (until) => (until < at ? undefined : at),

@@ -3,6 +3,7 @@ import type { Agent } from "troupe";
 import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { createMachine } from "xstate";
+import { eventSchemas } from "../../../src/protocol/events/events.ts";
 import { ofType, textsOf } from "../../agents/events.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
 
@@ -75,6 +76,20 @@ test.each([
   expect(host.commits).toBe(commits);
   await host.environment.advance(1);
   expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test("a sleep without end has a time that events and the status can hold", async () => {
+  const forever = defineAgent({
+    name: "forever",
+    purpose: "Sleeps until it is canceled.",
+    chat: (_input, turn) => turn.sleep(Number.MAX_SAFE_INTEGER),
+  });
+  const host = new TestHost({ agents: [forever], limits });
+  await host.ask("forever", chat);
+  const [sleeping] = ofType(await host.events(asked), "Sleeping");
+  const until = "9999-12-31T23:59:59.999Z";
+  expect(eventSchemas.Sleeping.parse(sleeping)).toMatchObject({ until });
+  expect(await host.runtime.status(asked)).toMatchObject({ wake_at: until });
 });
 
 test("a turn whose wake time passed while no process ran is woken before the next one is ready", async () => {

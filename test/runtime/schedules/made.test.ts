@@ -227,6 +227,7 @@ describe("a client", () => {
     [{ cron: "* * * * * *" }, "which does not have five fields"],
     [{ cron: "0 0 30 2 *" }, "never runs"],
     [{ every_ms: MINUTE_MS, after_ms: 5 }, "invalid_request: a schedule needs one time"],
+    [{ after_ms: 8.6e15 }, "use milliseconds since 1970, up to those of the year 9999"],
     [{ at: "soon" }, "invalid_request: a schedule needs a time"],
     [{ id: "a b" }, 'invalid_request: "a b" is no id of a schedule'],
     [{ run_id: "none" }, "not_found: there is no run or request none"],
