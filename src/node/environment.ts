@@ -16,13 +16,16 @@ export function nodeEnvironment(): Environment {
   };
 }
 
+/**
+ * The time, and then what is random. So the ids of what was made together are together in an index of a database: a new one changes the page
+ * that the one before has changed. What is removed after some time is together, too.
+ */
 function newId(): string {
-  for (;;) {
-    const id = nanoid();
-    // The command line would take it for an option.
-    if (!id.startsWith("-")) return id;
-  }
+  const time = Date.now().toString(36);
+  return time + nanoid(ID_LENGTH - time.length);
 }
+
+const ID_LENGTH = 21;
 
 /** The turn whose code is running, including its asynchronous continuations; `undefined` outside any turn. */
 export function currentTurn(): TurnAddress | undefined {

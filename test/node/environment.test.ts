@@ -98,6 +98,13 @@ test("new ids are valid, have 21 characters, and differ", () => {
   expect(ids.every((id) => isId(id) && id.length === 21)).toBe(true);
 });
 
+test("an id that is made later sorts behind", () => {
+  const { newId, now } = nodeEnvironment();
+  const [id, madeAt] = [newId(), now()];
+  while (now() <= madeAt);
+  expect(newId() > id).toBe(true);
+});
+
 test("asynchronous code of a turn is attributed to it", async () => {
   const environment = nodeEnvironment();
   const { promise, resolve } = Promise.withResolvers<unknown>();

@@ -92,7 +92,7 @@ export class TextSigner {
   async #findOwn(): Promise<string> {
     const [first] = (await this.#secrets.names()).filter((name) => name.startsWith(SIGNING)).toSorted();
     if (first !== undefined) return first.slice(SIGNING.length);
-    const id = this.#newId().replaceAll(/[^\w]/g, "0").slice(0, ID_LENGTH);
+    const id = this.#newId().replaceAll(/[^\w]/g, "0").slice(-ID_LENGTH);
     await this.#secrets.put({ [SIGNING + id]: this.#newId() + this.#newId() });
     return id;
   }
