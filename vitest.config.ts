@@ -1,16 +1,19 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
+import { findMissing } from "./.ci/packages.ts";
 import { SkippedReporter } from "./test/machine/skipped-reporter.ts";
 import { SlowFirst } from "./test/machine/slow-first.ts";
 import { tags } from "./test/machine/tags.ts";
+import { findTestsWithout } from "./test/machine/tests-without.ts";
 
 export default defineConfig({
   resolve: { conditions: ["troupe-source"] },
   ssr: { resolve: { conditions: ["troupe-source"] } },
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: [".ci/packages.ts", "test/machine/postgres-setup.ts"],
+    exclude: [...configDefaults.exclude, ...findTestsWithout(findMissing())],
+    globalSetup: "test/machine/postgres-setup.ts",
     reporters: ["default", new SkippedReporter()],
     env: {
       // The agents use their scripted models, also on a machine whose environment names a model.

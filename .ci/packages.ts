@@ -10,18 +10,18 @@ const root = resolve(import.meta.dirname, "..");
 
 if (import.meta.main) install();
 
-/** Vitest calls it before the tests. Without a registry, only the tests fail that import one of the packages. */
-export function setup(): void {
+/** Installs the packages, and returns the names of those that cannot be had now, for example without a network. */
+export function findMissing(): readonly string[] {
   try {
     install();
   } catch (thrown) {
     console.error(`not all packages of the tests could be installed: ${String(thrown)}`);
   }
+  return missing();
 }
 
 function install(): void {
-  const { workspaces } = read("package.json");
-  if (workspaces?.every(isInstalled) ?? true) return;
+  if (missing().length === 0) return;
   console.log("installing the packages of the tests and checks …");
   const options = ["--include-workspace-root", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
   execFileSync("npm", ["install", "--workspaces", ...options], {
@@ -31,18 +31,19 @@ function install(): void {
   });
 }
 
+/** The packages of the workspaces that are neither in the folder of the workspace nor in that of the repository. */
+function missing(): readonly string[] {
+  return (read("package.json").workspaces ?? []).flatMap((workspace) =>
+    Object.entries(read(workspace, "package.json").devDependencies ?? {})
+      .filter(([name, version]) => [workspace, ""].every((folder) => versionOf(folder, name) !== version))
+      .map(([name]) => name),
+  );
+}
+
 interface Manifest {
   readonly version?: string;
   readonly workspaces?: readonly string[];
   readonly devDependencies?: Readonly<Record<string, string>>;
-}
-
-/** Whether all packages of a workspace are there, in its folder or in that of the repository. */
-function isInstalled(workspace: string): boolean {
-  const { devDependencies = {} } = read(workspace, "package.json");
-  return Object.entries(devDependencies).every(([name, version]) =>
-    [workspace, ""].some((folder) => versionOf(folder, name) === version),
-  );
 }
 
 function versionOf(folder: string, name: string): string | undefined {
