@@ -37,7 +37,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       events: 4,
       messages: 0.2,
       wakes: 8,
-      sharedBytes: 1_850,
+      sharedBytes: 1_880,
       encodings: 22,
       rows: 8.2,
       statements: 0,
