@@ -4,7 +4,6 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY .ci/node/package.json ./.ci/node/
 COPY test/openapi/package.json ./test/openapi/
-COPY test/packages/package.json ./test/packages/
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json vite.config.ts ./
 COPY .ci/prune-dist.ts ./.ci/

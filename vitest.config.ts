@@ -1,18 +1,15 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { configDefaults, defineConfig } from "vitest/config";
-import { findMissing } from "./.ci/packages.ts";
+import { defineConfig } from "vitest/config";
 import { SkippedReporter } from "./test/machine/skipped-reporter.ts";
 import { SlowFirst } from "./test/machine/slow-first.ts";
 import { tags } from "./test/machine/tags.ts";
-import { findTestsWithout } from "./test/machine/tests-without.ts";
 
 export default defineConfig({
   resolve: { conditions: ["troupe-source"] },
   ssr: { resolve: { conditions: ["troupe-source"] } },
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...configDefaults.exclude, ...findTestsWithout(findMissing())],
     globalSetup: "test/machine/postgres-setup.ts",
     reporters: ["default", new SkippedReporter()],
     env: {
