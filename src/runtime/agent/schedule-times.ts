@@ -23,7 +23,7 @@ export interface DueTimes {
 const SHORTEST_MS = 100;
 
 /** The longest one, 100 years: each of its times is one that can be written as a date. */
-const LONGEST_MS = 100 * 365.25 * 24 * 3_600_000;
+export const LONGEST_MS: number = 100 * 365.25 * 24 * 3_600_000;
 
 /** Makes what is checked here: `refuse` makes the error from a fact. */
 type Refuse = (fact: string) => AgentError;

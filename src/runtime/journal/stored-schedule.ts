@@ -3,11 +3,11 @@ import type { ScheduleMark } from "../../ports/log-batch.ts";
 import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import { isKey } from "../../protocol/ids.ts";
+import { FIRST_TIME_MS, LAST_TIME_MS, isKey } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { AgentError } from "../../errors.ts";
 import { digest } from "../../shared/digest.ts";
-import { toDueTimes } from "../agent/schedule-times.ts";
+import { LONGEST_MS, toDueTimes } from "../agent/schedule-times.ts";
 import type { ScheduleTimes, DueTimes } from "../agent/schedule-times.ts";
 
 /** The message by which an actor makes or removes a schedule of another one. No agent can declare it. */
@@ -86,7 +86,7 @@ export function toNewSchedule(
   const made = { operation, input, times, seed };
   if (overlap !== undefined && overlap !== "skip" && overlap !== "queue")
     throw new TypeError(`the overlap of ${what} must be "skip" or "queue"`);
-  timesOf({ times, since: 0 }, id);
+  checkTimes(times, id);
   return { id, ...made, overlap: overlap ?? (isOnce(made) ? "queue" : "skip") };
 }
 
@@ -113,9 +113,24 @@ export function toScheduledId({ seed }: Pick<NewSchedule, "seed">, at: number): 
   return `sch_${digest(JSON.stringify([...seed, at]))}` as RequestId;
 }
 
-/** Its times. Throws `invalid_request` for such as cannot be. */
+/** Throws `invalid_request` for times that cannot be. */
+export function checkTimes(times: ScheduleTimes, id: string): void {
+  toDueTimes(times, 0, refusalOf(id));
+}
+
+/** Its times. An earlier version took longer ones, which are the longest possible ones now. */
 export function timesOf({ times, since }: Pick<StoredSchedule, "times" | "since">, id: string): DueTimes {
-  return toDueTimes(times, since, (fact) => new AgentError("invalid_request", `schedule ${id} ${fact}`));
+  const possible =
+    "everyMs" in times
+      ? { everyMs: Math.min(times.everyMs, LONGEST_MS) }
+      : "at" in times
+        ? { at: toPossible(times.at) }
+        : times;
+  return toDueTimes(possible, since, refusalOf(id));
+}
+
+function refusalOf(id: string): (fact: string) => AgentError {
+  return (fact) => new AgentError("invalid_request", `schedule ${id} ${fact}`);
 }
 
 /** Whether it is due once. */
@@ -172,5 +187,9 @@ export function toScheduleSummary(
 }
 
 function toText(at: number): string {
-  return new Date(at).toISOString();
+  return new Date(toPossible(at)).toISOString();
+}
+
+function toPossible(at: number): number {
+  return Math.min(Math.max(at, FIRST_TIME_MS), LAST_TIME_MS);
 }

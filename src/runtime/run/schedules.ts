@@ -12,6 +12,7 @@ import {
   checkScheduleId,
   fromEntry,
   isOnce,
+  checkTimes,
   timesOf,
   toMark,
   toScheduledId,
@@ -122,7 +123,7 @@ export class Schedules {
     given: NewSchedule,
   ): Promise<void> {
     checkScheduleId(id);
-    timesOf({ ...given, since: 0 }, id);
+    checkTimes(given.times, id);
     if (all.has(id)) return;
     const { limits, owners, log } = this.#context;
     const { runId } = this.#ledger;

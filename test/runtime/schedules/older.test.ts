@@ -1,8 +1,10 @@
-import { defineAgent } from "troupe";
+import { createRuntime, defineAgent } from "troupe";
 import type { Agent, Turn } from "troupe";
+import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { toActorAddress } from "../../../src/runtime/agent/actor-address.ts";
 import { createTimerAgent } from "../../../src/runtime/agent/definition/timer-agent.ts";
+import { memoryLog } from "../../../src/storage/memory/log.ts";
 import { digest } from "../../../src/shared/digest.ts";
 import { textsOf } from "../../agents/events.ts";
 import { list } from "../actors/agents.ts";
@@ -59,4 +61,34 @@ test("an open turn that an earlier version has begun keeps the request that it h
   await host.environment.advance(2 * HOUR_MS);
   expect(await items()).toEqual(["later", "later"]);
   expect(host.faults).toEqual([]);
+});
+
+test.each([
+  { times: { everyMs: 1e17 }, shown: { every_ms: 1e17 } },
+  { times: { at: 8e15 }, shown: { at: "9999-12-31T23:59:59.999Z" } },
+])("a schedule of an earlier version with $times is listed, paused and resumed", async ({ times, shown }) => {
+  const environment = manualEnvironment();
+  const earlier = memoryLog();
+  const first = createRuntime({ agents: [list], log: earlier, environment });
+  const runId = await first.createRun("list", {});
+  const made = { run_id: runId, operation: "add", input: { item: "late" }, every_ms: HOUR_MS, id: "far" };
+  await first.schedules.make("list", made);
+  await first.close();
+  const log = earlier.reopen();
+  const [entry] = (await log.schedules({ limit: 1 })).schedules;
+  const { cursor } = await log.claim(runId);
+  const due = "at" in times ? times.at : times.everyMs;
+  const data = { ...entry?.data, times } as never;
+  await log.append(cursor, { events: [], records: [], schedules: [{ id: "far", due, data }] });
+  log.release(cursor);
+
+  const runtime = createRuntime({ agents: [list], log: log.reopen(), environment });
+  await runtime.ready();
+  const listed = async (): Promise<readonly object[]> =>
+    (await runtime.schedules.list({ limit: 5 })).schedules;
+  expect(await listed()).toMatchObject([{ id: "far", ...shown, paused: false }]);
+  await runtime.schedules.pause(runId, "far");
+  await runtime.schedules.resume(runId, "far");
+  expect(await listed()).toMatchObject([{ id: "far", ...shown, paused: false }]);
+  await runtime.close();
 });
