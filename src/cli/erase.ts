@@ -40,6 +40,13 @@ export function eraseCommand(): Command {
         ...(key !== undefined && { key }),
         ...(Object.keys(metadata).length > 0 && { metadata }),
       };
+      if (!("owner" in body || "run_id" in body || "key" in body || "metadata" in body)) {
+        throw new Exit(
+          EXIT.usage,
+          "an erasure needs an owner, a run, a key or metadata",
+          "add --owner, --run, --key or --metadata",
+        );
+      }
       const wire = connectWire(options);
       if (!yes) {
         throw new Exit(

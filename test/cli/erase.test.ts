@@ -66,6 +66,7 @@ test("an admin erases what fits from a server and its files; without --yes, a fi
     [["--metadata", "=acme"], "Write name=value."],
   ] as const)
     expect(await run(["erase", ...wrong, "--yes"])).toEqual([2, expect.stringContaining(why)]);
+  expect(await run(["erase"])).toEqual([2, expect.stringContaining("needs an owner")]);
   for (const key of [acme, await makeKey("--role=operator")])
     expect(await run([...erase, "--yes"], key)).toEqual([1, expect.stringContaining("only an admin")]);
   expect(await runs()).toEqual(ids);

@@ -81,7 +81,7 @@ function makeCommand(): Command {
     .option("--input <json>", "the input as JSON; @FILE reads a file. Default {}")
     .option("--cron <fields>", "at the times of five fields: minute, hour, day, month, day of the week")
     .option("--timezone <name>", "the time zone of the fields, for example Europe/Berlin. Default UTC")
-    .option("--every <seconds>", "again and again after so many seconds", parseSeconds)
+    .option("--every <seconds>", "again and again after so many seconds, 0.1 or more", parseSeconds)
     .option("--at <time>", "once, at a time as 2026-03-02T10:30:00Z")
     .option("--after <seconds>", "once, after so many seconds", parseSeconds)
     .option("--overlap <what>", "when the request of an earlier time is open: skip or queue", parseOverlap)

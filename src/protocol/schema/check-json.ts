@@ -65,6 +65,9 @@ function visitArray(items: readonly unknown[], walk: Walk): void {
   }
 }
 
+/** The keys that no object of a request may have: careless code of an agent could change all objects by them. */
+export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
 function visitObject(object: { readonly [key: string]: unknown }, walk: Walk): void {
   if (isTooDeep(walk)) return;
   const keys = Object.keys(object);
@@ -76,7 +79,7 @@ function visitObject(object: { readonly [key: string]: unknown }, walk: Walk): v
   for (const key of keys) {
     if (walk.over) return;
     walk.path.push(key);
-    if (key === "__proto__" || key === "constructor" || key === "prototype") {
+    if (FORBIDDEN_KEYS.has(key)) {
       report("invalid", "is a key that is not allowed", walk);
     } else {
       if (!isSafe(key)) reportText(key, "has a key that ", walk);

@@ -4,6 +4,7 @@ import type { Approval, ClientToolCall, Questions } from "../../protocol/events/
 import { LAST_TIME_MS } from "../../protocol/ids.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
+import { FORBIDDEN_KEYS } from "../../protocol/schema/check-json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { unsettled } from "../../shared/deferred.ts";
 import type { Schema } from "../agent/agent.ts";
@@ -221,7 +222,7 @@ const QUESTIONS_LIMIT = 256;
 /** The size of an event without its questions. */
 const ADDRESS_BYTES = 4_096;
 
-/** Throws `too_large` if there are too many questions for a wait or an event. */
+/** Throws `too_large` if there are too many questions for a wait or an event, and a TypeError for one that no request can answer. */
 export function checkQuestions(
   questions: Questions,
   schema: JsonObject | undefined,
@@ -230,6 +231,9 @@ export function checkQuestions(
   const texts: readonly unknown[] = Object.values(questions);
   if (texts.some((text) => typeof text !== "string"))
     throw new TypeError("turn.waitForInput needs a schema, or a text for each requested value");
+  const forbidden = Object.keys(questions).find((name) => FORBIDDEN_KEYS.has(name));
+  if (forbidden !== undefined)
+    throw new TypeError(`turn.waitForInput cannot ask for "${forbidden}": no request may have such a key`);
   const count = texts.length;
   if (count > QUESTIONS_LIMIT) {
     throw new AgentError(

@@ -146,13 +146,14 @@ test("agents of every kind are served", async () => {
 test.each([
   ["call", 'the agent of turn.call ("pirate") is not an agent'],
   ["waitForInput", "turn.waitForInput needs a schema, or a text for each requested value"],
+  ["waitForInput with a name", 'cannot ask for "constructor": no request may have such a key'],
 ])("turn.%s says what is wrong with what it was given", async (name, message) => {
   const careless = defineAgent({
     name: "careless",
     purpose: "Passes on what it should not.",
     async chat(_, turn) {
       if (name === "call") await turn.call(anything({ name: "pirate" }), anything("chat"), anything({}));
-      else await turn.waitForInput(anything(jsonSchema));
+      else await turn.waitForInput(name === "waitForInput" ? anything(jsonSchema) : { constructor: "Who?" });
     },
   });
   const runtime = createRuntime({ agents: [careless] });
