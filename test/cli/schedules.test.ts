@@ -19,7 +19,10 @@ test(
     const of = ["make", "list", "add", "--key", "shop", "--id", "milk", "--input", input] as const;
     const made = await run(...of, "--cron", "0 8 * * *", "--timezone", "Europe/Berlin");
     expect(made).toEqual([0, expect.stringMatching(/schedule milk of list \(shop\) is next due at 20/)]);
-    expect(await run(...of, "--every", "0.001")).toEqual([2, expect.stringContaining("use 100 ms to 100 years")]);
+    expect(await run(...of, "--every", "0.001")).toEqual([
+      2,
+      expect.stringContaining("use 100 ms to 100 years"),
+    ]);
     expect(await run(...of)).toEqual([2, expect.stringContaining("a schedule needs a time")]);
     expect(await run(...of.slice(0, -1), "{", "--every", "5")).toEqual([
       2,
