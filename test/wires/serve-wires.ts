@@ -28,6 +28,8 @@ export async function serveWires(
   const { url, listeners, close } = await serve(runtime, {
     port: 0,
     drain: false,
+    // On a loaded machine a client may send over a connection in the moment in which the server closes it because nothing came.
+    keepAliveMs: 60_000,
     adapters: [agentscope(), tasks(), agentic(), agUi(), a2a()],
     listeners: [aipGateway()],
   });
