@@ -24,7 +24,7 @@ export interface Environment {
   /** Calls `run` in a later turn of the event loop, after all microtasks. */
   macrotask(run: () => void): void;
 
-  /** A new id of 21 letters, digits, `_` and `-`, which does not begin with `-`. Nobody can guess it; it may tell when it was made. */
+  /** A new id of 21 letters, digits, `_` and `-`, which does not begin with `-`. It may begin with the time, but cannot be guessed. */
   newId(): string;
 
   /** A random number from 0 (included) to 1 (excluded). */

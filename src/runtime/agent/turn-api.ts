@@ -398,7 +398,7 @@ export type GivenBody<Message> = Message extends StandardSchemaV1<infer Given, i
 
 /**
  * When something is sent. Once: `at`, in milliseconds since 1970 or as a Date, or `afterMs` milliseconds from now. Again and again:
- * `everyMs` milliseconds, from 100 to those of 100 years, or at the times of a `cron` text of five fields in a time zone, by default `UTC`.
+ * `everyMs` milliseconds, from 100 ms to 100 years, or at the times of a `cron` text of five fields in a time zone, by default `UTC`.
  */
 export type ScheduledTime = OneTime & {
   /** Names the schedule, and replaces the one of the actor that has the name. Default: a new one. */

@@ -60,8 +60,8 @@ export class IdempotencyGuard {
     try {
       return await accept();
     } catch (thrown) {
-      // Another node may have accepted it in the meantime. One that was not looked up may be known whatever has refused it, for example a
-      // limit; but after a failure of the log what is found could be this request itself.
+      // Another node may have accepted it in the meantime. A request that was not looked up may be a repeated one after any refusal, also
+      // that of a limit. But if the log has failed, the entry that is found could be this request itself.
       const isTaken = isInstance(thrown, AgentError) && thrown.code === "conflict";
       const mayBeKnown = isTaken || (isLikelyNew && this.#log.health().writable);
       const other = mayBeKnown ? await this.#log.lookup(requestId, same.owner) : undefined;

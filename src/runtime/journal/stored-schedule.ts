@@ -118,7 +118,7 @@ export function checkTimes(times: ScheduleTimes, id: string): void {
   toDueTimes(times, 0, refusalOf(id));
 }
 
-/** Its times. An earlier version took longer ones, which are the longest possible ones now. */
+/** Its times. An earlier version allowed later times and longer intervals; here the last time and the longest interval stand for them. */
 export function timesOf({ times, since }: Pick<StoredSchedule, "times" | "since">, id: string): DueTimes {
   const possible =
     "everyMs" in times
