@@ -60,7 +60,15 @@ async function measureStores(
       WHAT,
       (_, server) => measure(postgresStore(server.url, server), size, database && `${database}.runs`),
       database,
-      { isSynced: true, settings: ["shared_buffers=1GB", "max_wal_size=4GB"] },
+      {
+        isSynced: true,
+        settings: [
+          "shared_buffers=2GB",
+          "max_wal_size=8GB",
+          "checkpoint_timeout=15min",
+          "wal_compression=lz4",
+        ],
+      },
     )),
   ];
   pinClient();
