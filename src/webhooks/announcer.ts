@@ -54,8 +54,8 @@ export class Announcer {
   readonly #working = new Map<RunId, Promise<void>>();
   /** How often in succession a run could not be announced. */
   readonly #failures = new Map<RunId, number>();
-  /** From when on events are announced to a receiver, by its name. */
-  readonly #since = new Map<string, number>();
+  /** When a receiver was started with first, by its name. */
+  readonly #started = new Map<string, number>();
   /** What has changed before was noted. */
   #notedTo: number | undefined;
   #following: Promise<void> = Promise.resolve();
@@ -70,7 +70,7 @@ export class Announcer {
     await forEachConcurrent(this.#options.names, AT_ONCE, async (name) => {
       // The first start creates the run, and every later one finds it.
       const runId = await this.#runtime.createRun(WEBHOOK_AGENT, { key: name });
-      this.#since.set(name, Date.parse((await this.#runtime.run(runId)).created_at));
+      this.#started.set(name, Date.parse((await this.#runtime.run(runId)).created_at));
     });
     this.#following = this.#follow();
   }
@@ -110,7 +110,8 @@ export class Announcer {
       cursor = page.next;
       for (const run of page.runs) {
         const updated = Date.parse(run.updated_at);
-        newest ??= updated;
+        // What is in the future is from before the clock was set back.
+        newest ??= Math.min(updated, Date.now());
         if (updated < (this.#notedTo ?? newest - LOOK_BACK_MS)) {
           cursor = undefined;
           break;
@@ -185,7 +186,7 @@ export class Announcer {
   /** Makes the requests for the events of a run that a receiver wants and that were not looked at yet. */
   async #announceTo(name: string, runId: RunId, agent: string): Promise<void> {
     const { types, requestsFor } = this.#options;
-    const since = this.#since.get(name) ?? 0;
+    const since = this.#since(name);
     const delivery = `${name}:${runId}`;
     for (let after = this.#seen.get(delivery) ?? 0; ;) {
       const page = await this.#runtime.read(
@@ -204,6 +205,16 @@ export class Announcer {
       this.#seen.set(delivery, after);
       if (!page.more) return;
     }
+  }
+
+  /**
+   * From when on events are announced to a receiver: from its first start on. If that is in the future by more than clocks of nodes
+   * differ, the clock was set back, and the events since then are older than it.
+   */
+  #since(name: string): number {
+    const started = this.#started.get(name) ?? 0;
+    const now = Date.now();
+    return started > now + CLOCKS_MS ? now - LOOK_BACK_MS : started;
   }
 
   async #request({ operation, input, key, identity, owner }: Announcement): Promise<void> {

@@ -4,8 +4,8 @@ import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { createWebhooks } from "troupe/webhooks";
-import type { WebhookOptions } from "troupe/webhooks";
-import { expect, test } from "vitest";
+import type { WebhookOptions, Webhooks } from "troupe/webhooks";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { temporaryDirectory } from "../storage/directories.ts";
 import { asker, speaker } from "./agents.ts";
 import { pass, start } from "./hooked.ts";
@@ -290,4 +290,47 @@ test.each([
 ])("the webhook %o is refused at the start", (options, message) => {
   const good = { url: "https://hooks.example", on: ["end"], secret: SECRET };
   expect(() => createWebhooks([{ ...good, ...options } as WebhookOptions])).toThrow(message);
+});
+
+test("what happens after the clock was set back is told, also at the next start", async () => {
+  const now = Date.now.bind(Date);
+  const clock = vi.spyOn(Date, "now");
+  onTestFinished(() => clock.mockRestore());
+  const directory = temporaryDirectory();
+  await using receiver = await startReceiver();
+  const hooks = (): Webhooks =>
+    createWebhooks([
+      { url: receiver.url, on: ["end"], agents: ["speaker"], secret: SECRET, allowPrivate: true },
+    ]);
+  const open = async (webhooks: Webhooks): Promise<Runtime> => {
+    const runtime = createRuntime({ agents: [speaker, webhooks.agent], log: sqliteLog(directory) });
+    await runtime.ready();
+    return runtime;
+  };
+  const speak = async (runtime: Runtime): Promise<string> => {
+    const receipt = await runtime.process("speaker", { type: "ChatRequest", input: "hello" });
+    await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+    return String(receipt.runId);
+  };
+  const told = (runs: readonly string[]): Promise<void> =>
+    expect.poll(() => receiver.taken.map(({ runId }) => runId)).toEqual(runs);
+
+  const first = hooks();
+  const runtime = await open(first);
+  const listening = await first.listen(runtime, { report() {}, authenticated: false });
+  const before = await speak(runtime);
+  await told([before]);
+  clock.mockImplementation(() => now() - 3 * 86_400_000);
+  const after = await speak(runtime);
+  await told([before, after]);
+  await listening.close({ graceMs: 0 });
+  const missed = await speak(runtime);
+  await runtime.close();
+
+  const second = hooks();
+  const again = await open(second);
+  const listeningAgain = await second.listen(again, { report() {}, authenticated: false });
+  await told([before, after, missed]);
+  await listeningAgain.close({ graceMs: 0 });
+  await again.close();
 });
