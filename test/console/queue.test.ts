@@ -36,40 +36,46 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const open = useBrowser();
 
-test("each of many open questions is counted, and reached by keyboard over the pages", async ({ skip }) => {
-  await using tab = await open(skip, `${server.url}/#/inbox`);
-  const { page } = tab;
-  const { row, question } = partsOf(page);
-  await page
-    .getByRole("status")
-    .filter({ hasText: `${OPEN} open` })
-    .waitFor();
-  await expect.poll(() => page.title()).toBe(`(${OPEN}) troupe`);
-  // Only those in sight are drawn.
-  expect(await page.getByRole("list", { name: "Questions" }).getByRole("listitem").count()).toBeLessThan(60);
+test(
+  "each of many open questions is counted, and reached by keyboard over the pages",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using tab = await open(skip, `${server.url}/#/inbox`);
+    const { page } = tab;
+    const { row, question } = partsOf(page);
+    await page
+      .getByRole("status")
+      .filter({ hasText: `${OPEN} open` })
+      .waitFor();
+    await expect.poll(() => page.title()).toBe(`(${OPEN}) troupe`);
+    // Only those in sight are drawn.
+    expect(await page.getByRole("list", { name: "Questions" }).getByRole("listitem").count()).toBeLessThan(
+      60,
+    );
 
-  await row(1).focus();
-  for (let n = 2; n <= 130; n += 1) await page.keyboard.press("ArrowDown");
-  await focused(row(130));
-  await page.keyboard.press("Enter");
-  await question.getByText("May 130 come in?").waitFor();
-  await row(130).and(page.locator("[aria-current]")).waitFor();
+    await row(1).focus();
+    for (let n = 2; n <= 130; n += 1) await page.keyboard.press("ArrowDown");
+    await focused(row(130));
+    await page.keyboard.press("Enter");
+    await question.getByText("May 130 come in?").waitFor();
+    await row(130).and(page.locator("[aria-current]")).waitFor();
 
-  await row(130).focus();
-  await page.keyboard.press("Home");
-  await focused(row(1));
-  await expect
-    .poll(async () => {
-      await page.keyboard.press("End");
-      return row(OPEN).count();
-    })
-    .toBe(1);
-  await focused(row(OPEN));
-  await page.keyboard.press("PageUp");
-  expect(await row(OPEN).and(page.locator(":focus")).count()).toBe(0);
-  // What is shown stays so.
-  await question.getByText("May 130 come in?").waitFor();
-});
+    await row(130).focus();
+    await page.keyboard.press("Home");
+    await focused(row(1));
+    await expect
+      .poll(async () => {
+        await page.keyboard.press("End");
+        return row(OPEN).count();
+      })
+      .toBe(1);
+    await focused(row(OPEN));
+    await page.keyboard.press("PageUp");
+    expect(await row(OPEN).and(page.locator(":focus")).count()).toBe(0);
+    // What is shown stays so.
+    await question.getByText("May 130 come in?").waitFor();
+  },
+);
 
 test("the filters select among all open questions, not among those that were read", async ({ skip }) => {
   await using tab = await open(skip, `${server.url}/#/inbox?agent=clerk`);
@@ -93,36 +99,40 @@ test("the filters select among all open questions, not among those that were rea
   expect(page.url()).toContain("role=manager");
 });
 
-test("what is in sight does not move when questions above it are answered elsewhere", async ({ skip }) => {
-  await using tab = await open(skip, `${server.url}/#/inbox`);
-  const { page } = tab;
-  const { row, question } = partsOf(page);
-  await question.getByText("May 1 come in?").waitFor();
-  await row(1).focus();
-  for (let n = 2; n <= 60; n += 1) await page.keyboard.press("ArrowDown");
-  await focused(row(60));
-  const top = (await row(60).boundingBox())?.y;
-  for (const { agent, request_id: id } of requests.slice(10, 25))
-    await server.runtime.process(agent, { type: "CancelRequest", request_id: id });
-  await page
-    .getByRole("status")
-    .filter({ hasText: `${OPEN - 15} open` })
-    .waitFor();
-  await expect
-    .poll(async () =>
-      page.getByRole("listitem").filter({ hasText: "May 60 come in?" }).getAttribute("aria-posinset"),
-    )
-    .toBe("45");
-  expect((await row(60).boundingBox())?.y).toBe(top);
-  await focused(row(60));
-  // A new one stands at the end, where it is counted too.
-  await server.start("guard", "May the last one come in?", { wait: "completed" });
-  await page
-    .getByRole("status")
-    .filter({ hasText: `${OPEN - 14} open` })
-    .waitFor();
-  expect((await row(60).boundingBox())?.y).toBe(top);
-});
+test(
+  "what is in sight does not move when questions above it are answered elsewhere",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using tab = await open(skip, `${server.url}/#/inbox`);
+    const { page } = tab;
+    const { row, question } = partsOf(page);
+    await question.getByText("May 1 come in?").waitFor();
+    await row(1).focus();
+    for (let n = 2; n <= 60; n += 1) await page.keyboard.press("ArrowDown");
+    await focused(row(60));
+    const top = (await row(60).boundingBox())?.y;
+    for (const { agent, request_id: id } of requests.slice(10, 25))
+      await server.runtime.process(agent, { type: "CancelRequest", request_id: id });
+    await page
+      .getByRole("status")
+      .filter({ hasText: `${OPEN - 15} open` })
+      .waitFor();
+    await expect
+      .poll(async () =>
+        page.getByRole("listitem").filter({ hasText: "May 60 come in?" }).getAttribute("aria-posinset"),
+      )
+      .toBe("45");
+    expect((await row(60).boundingBox())?.y).toBe(top);
+    await focused(row(60));
+    // A new one stands at the end, where it is counted too.
+    await server.start("guard", "May the last one come in?", { wait: "completed" });
+    await page
+      .getByRole("status")
+      .filter({ hasText: `${OPEN - 14} open` })
+      .waitFor();
+    expect((await row(60).boundingBox())?.y).toBe(top);
+  },
+);
 
 function partsOf(page: Page): { row(n: number): Locator; readonly question: Locator } {
   const queue = page.getByRole("list", { name: "Questions" });

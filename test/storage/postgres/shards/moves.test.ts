@@ -70,7 +70,7 @@ test("a run goes on while its shard moves: its owner appends, and a reader on an
   }
 });
 
-test("a move that a run has taken back is done again", async () => {
+test("a move that a run has taken back is done again", { tags: "long" }, async () => {
   const schemas = [newSchema(), newSchema()] as const;
   const log = await openFor(schemas);
   const [id = ""] = idsIn(SHARD, 1);
@@ -105,33 +105,39 @@ test("while the runs of a shard wait, a move sends six statements, however many 
   expect(listed.runs.map(({ runId }) => runId).toSorted()).toEqual(ids.toSorted());
 });
 
-test("a run that waits for too long takes the move back: it is done again later, and nothing is lost or double", async () => {
-  const schemas = [newSchema(), newSchema()] as const;
-  const log = await openFor(schemas);
-  const [id = "", other = ""] = idsIn(SHARD, 2);
-  let cursor = await begin(log, id, { requests: [accepted("one", { createdAt: 1 })] });
-  await begin(log, other, { requests: [accepted("two", { createdAt: 1 })] });
-  // The database that gets the shard is slow when the last rows come, once as long as the run waits for it.
-  const waited: number[] = [];
-  const mover = await openMover(schemas, Infinity, async (text) => {
-    if (!text.includes("words_are_due") || waited.length === 2) return;
-    const startMs = performance.now();
+test(
+  "a run that waits for too long takes the move back: it is done again later, and nothing is lost or double",
+  { tags: "long" },
+  async () => {
+    const schemas = [newSchema(), newSchema()] as const;
+    const log = await openFor(schemas);
+    const [id = "", other = ""] = idsIn(SHARD, 2);
+    let cursor = await begin(log, id, { requests: [accepted("one", { createdAt: 1 })] });
+    await begin(log, other, { requests: [accepted("two", { createdAt: 1 })] });
+    // The database that gets the shard is slow when the last rows come, once as long as the run waits for it.
+    const waited: number[] = [];
+    const mover = await openMover(schemas, Infinity, async (text) => {
+      if (!text.includes("words_are_due") || waited.length === 2) return;
+      const startMs = performance.now();
+      cursor = await append(log, cursor);
+      waited.push(performance.now() - startMs);
+    });
+    expect(await mover.move({ to: 2, count: 1 })).toMatchObject([{ shard: SHARD, runs: 2 }]);
+    expect(waited).toHaveLength(2);
     cursor = await append(log, cursor);
-    waited.push(performance.now() - startMs);
-  });
-  expect(await mover.move({ to: 2, count: 1 })).toMatchObject([{ shard: SHARD, runs: 2 }]);
-  expect(waited).toHaveLength(2);
-  cursor = await append(log, cursor);
-  const { events, head } = await log.read(asRunId(id), { after: 0 });
-  expect(head).toBe(cursor.head);
-  expect(toEncoded(events).map((text) => (JSON.parse(text) as { id: number }).id)).toEqual([1, 2, 3, 4]);
-  expect(await log.open()).toHaveLength(2);
-  for (const table of ["run", "batch", "request", "creation"])
-    expect(await query(`SELECT count(*)::int AS count FROM ${schemas[0]}.${table}`)).toEqual([{ count: 0 }]);
-  expect(await query(`SELECT id FROM ${schemas[1]}.run ORDER BY id`)).toEqual(
-    [id, other].toSorted().map((moved) => ({ id: moved })),
-  );
-});
+    const { events, head } = await log.read(asRunId(id), { after: 0 });
+    expect(head).toBe(cursor.head);
+    expect(toEncoded(events).map((text) => (JSON.parse(text) as { id: number }).id)).toEqual([1, 2, 3, 4]);
+    expect(await log.open()).toHaveLength(2);
+    for (const table of ["run", "batch", "request", "creation"])
+      expect(await query(`SELECT count(*)::int AS count FROM ${schemas[0]}.${table}`)).toEqual([
+        { count: 0 },
+      ]);
+    expect(await query(`SELECT id FROM ${schemas[1]}.run ORDER BY id`)).toEqual(
+      [id, other].toSorted().map((moved) => ({ id: moved })),
+    );
+  },
+);
 
 test(
   "a run that is new, claimed, released, removed or taken over in the middle of a move is where its shard is",
