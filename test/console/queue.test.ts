@@ -134,6 +134,19 @@ test(
   },
 );
 
+test("what is typed into a filter stays while the list changes", async ({ skip }) => {
+  await using tab = await open(skip, `${server.url}/#/inbox?agent=chief`);
+  const { page } = tab;
+  await page.getByRole("status").filter({ hasText: "1 open" }).waitFor();
+  const role = page.getByLabel("Who may answer");
+  await role.fill("clown");
+  await server.start("chief", "May one more come in?", { wait: "completed" });
+  await page.getByRole("status").filter({ hasText: "2 open" }).waitFor();
+  expect(await role.inputValue()).toBe("clown");
+  await role.press("Enter");
+  await page.getByText("Nothing that is open fits the filter.").waitFor();
+});
+
 function partsOf(page: Page): { row(n: number): Locator; readonly question: Locator } {
   const queue = page.getByRole("list", { name: "Questions" });
   return {

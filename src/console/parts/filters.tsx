@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 
 /** What can be chosen: the value in the address, and what a person reads. */
 export type Option = readonly [value: string, label: string];
@@ -55,6 +55,8 @@ interface TextFilterProps extends FilterProps {
 /** A filter by a text. */
 export function TextFilter({ label, value, known = [], onChange }: TextFilterProps): VNode {
   const id = useId();
+  /** What is typed and not chosen yet, which stays when what is around it changes. */
+  const [typed, setTyped] = useState<string>();
   return (
     <>
       <input
@@ -62,8 +64,13 @@ export function TextFilter({ label, value, known = [], onChange }: TextFilterPro
         aria-label={label}
         placeholder={label}
         list={known.length > 0 ? id : undefined}
-        value={value}
-        onChange={({ currentTarget }) => onChange(currentTarget.value.trim())}
+        value={typed ?? value}
+        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        onChange={({ currentTarget }) => {
+          setTyped(undefined);
+          onChange(currentTarget.value.trim());
+        }}
+        onBlur={() => setTyped(undefined)}
       />
       {known.length > 0 && (
         <datalist id={id}>
