@@ -94,6 +94,16 @@ test("Audit lists who did what, page by page, filters it by the address, and lea
 
   await page.goto(`${server.url}/#/audit?owner=acme`);
   await expect.poll(() => rows.count()).toBe(2);
+  // What is typed stays while the list changes below it.
+  const owner = page.getByLabel("Owner");
+  await owner.fill("bolt");
+  await server.runtime
+    .as({ id: "ann@acme", owner: "acme", roles: ["user"] })
+    .createRun("echo", { input: "more" });
+  await expect.poll(() => rows.count()).toBe(3);
+  expect(await owner.inputValue()).toBe("bolt");
+  await owner.press("Enter");
+  await expect.poll(() => rows.count()).toBe(100);
   await page.goto(`${server.url}/#/audit?until=2001-01-01`);
   await page.getByText("No entry fits the filter.").waitFor();
   await page.goto(`${server.url}/#/audit?action=nonsense`);

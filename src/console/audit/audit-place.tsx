@@ -11,6 +11,8 @@ import { useRunChanges } from "../data/changes.ts";
 import type { PageServer } from "../data/page-server.ts";
 import { useResource } from "../data/resource.ts";
 import { ActButton } from "../parts/act-button.tsx";
+import { Choice, TextFilter } from "../parts/filters.tsx";
+import type { Option } from "../parts/filters.tsx";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { exactTime, momentTime } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
@@ -120,37 +122,37 @@ function isFiltered({ query }: AuditPlaceOf): boolean {
 function Filters({ place }: { readonly place: AuditPlaceOf }): VNode {
   const { go } = useConsole();
   const { owner = "", by = "", action = "", run, from = "", until = "" } = place.query;
-  const change = (name: string) => (event: { readonly currentTarget: { readonly value: string } }) =>
-    go(withQuery(place, { [name]: event.currentTarget.value.trim() }), { replace: true });
+  const change = (changes: Readonly<Record<string, string>>): void =>
+    go(withQuery(place, changes), { replace: true });
   return (
     <div class="filters">
-      <select class="input" aria-label="What was done" value={action} onChange={change("action")}>
-        <option value="">everything</option>
-        {AUDIT_ACTIONS.map((name) => (
-          <option key={name} value={name}>
-            {WORDS[name]}
-          </option>
-        ))}
-      </select>
-      <input
-        class="input narrow"
-        aria-label="Who, by id"
-        placeholder="Who, by id"
-        value={by}
-        onChange={change("by")}
+      <Choice
+        label="What was done"
+        value={action}
+        options={[["", "everything"], ...AUDIT_ACTIONS.map((name): Option => [name, WORDS[name]])]}
+        onChange={(value) => change({ action: value })}
       />
-      <input
-        class="input narrow"
-        aria-label="Owner"
-        placeholder="Owner"
-        value={owner}
-        onChange={change("owner")}
-      />
+      <TextFilter label="Who, by id" value={by} onChange={(value) => change({ by: value })} />
+      <TextFilter label="Owner" value={owner} onChange={(value) => change({ owner: value })} />
       <label class="day">
-        from <input class="input" type="date" value={from} max={until} onChange={change("from")} />
+        from{" "}
+        <input
+          class="input"
+          type="date"
+          value={from}
+          max={until}
+          onChange={({ currentTarget }) => change({ from: currentTarget.value })}
+        />
       </label>
       <label class="day">
-        until <input class="input" type="date" value={until} min={from} onChange={change("until")} />
+        until{" "}
+        <input
+          class="input"
+          type="date"
+          value={until}
+          min={from}
+          onChange={({ currentTarget }) => change({ until: currentTarget.value })}
+        />
       </label>
       {run !== undefined && (
         <button

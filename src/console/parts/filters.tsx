@@ -55,7 +55,7 @@ interface TextFilterProps extends FilterProps {
 /** A filter by a text. */
 export function TextFilter({ label, value, known = [], onChange }: TextFilterProps): VNode {
   const id = useId();
-  /** What is typed and not chosen yet, which stays when what is around it changes. */
+  /** What is typed and not applied yet: a list that changes draws the field again, and must not erase it. */
   const [typed, setTyped] = useState<string>();
   return (
     <>
