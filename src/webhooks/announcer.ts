@@ -54,7 +54,7 @@ export class Announcer {
   readonly #working = new Map<RunId, Promise<void>>();
   /** How often in succession a run could not be announced. */
   readonly #failures = new Map<RunId, number>();
-  /** When a receiver was started with first, by its name. */
+  /** The time of the first start with a receiver, by its name. */
   readonly #started = new Map<string, number>();
   /** What has changed before was noted. */
   #notedTo: number | undefined;
@@ -101,17 +101,22 @@ export class Announcer {
     }
   }
 
-  /** Looks at the runs that have changed since the last look; at the first one since a day before the newest change. */
+  /**
+   * Looks at the runs that have changed since the last look. At the first one, and after the clock was set back, it looks at those since a
+   * day before the newest change.
+   */
   async #lookBack(): Promise<void> {
+    const now = Date.now();
     let cursor: string | undefined;
     let newest: number | undefined;
+    if (this.#notedTo !== undefined && this.#notedTo > now) this.#notedTo = undefined;
     do {
       const page = await this.#runtime.runs({ limit: 100, ...(cursor !== undefined && { cursor }) });
       cursor = page.next;
       for (const run of page.runs) {
         const updated = Date.parse(run.updated_at);
-        // What is in the future is from before the clock was set back.
-        newest ??= Math.min(updated, Date.now());
+        // A change in the future was noted before the clock was set back.
+        newest ??= Math.min(updated, now);
         if (updated < (this.#notedTo ?? newest - LOOK_BACK_MS)) {
           cursor = undefined;
           break;
@@ -208,8 +213,8 @@ export class Announcer {
   }
 
   /**
-   * From when on events are announced to a receiver: from its first start on. If that is in the future by more than clocks of nodes
-   * differ, the clock was set back, and the events since then are older than it.
+   * From when on events are announced to a receiver: from its first start on. If that is in the future, the clock was set back since, and
+   * new events are older than it; then those of the last day are announced. The clock of another node may be ahead by a little.
    */
   #since(name: string): number {
     const started = this.#started.get(name) ?? 0;

@@ -317,12 +317,17 @@ test("what happens after the clock was set back is told, also at the next start"
 
   const first = hooks();
   const runtime = await open(first);
-  const listening = await first.listen(runtime, { report() {}, authenticated: false });
+  const feed = breakable(runtime);
+  const listening = await first.listen(feed.runtime, { report() {}, authenticated: false });
   const before = await speak(runtime);
   await told([before]);
   clock.mockImplementation(() => now() - 3 * 86_400_000);
   const after = await speak(runtime);
   await told([before, after]);
+  feed.break();
+  const unseen = await speak(runtime);
+  feed.mend();
+  await told([before, after, unseen]);
   await listening.close({ graceMs: 0 });
   const missed = await speak(runtime);
   await runtime.close();
@@ -330,7 +335,33 @@ test("what happens after the clock was set back is told, also at the next start"
   const second = hooks();
   const again = await open(second);
   const listeningAgain = await second.listen(again, { report() {}, authenticated: false });
-  await told([before, after, missed]);
+  await told([before, after, unseen, missed]);
   await listeningAgain.close({ graceMs: 0 });
   await again.close();
 });
+
+/** A runtime whose feed of runs can break, so that what changes meanwhile is not in it. */
+function breakable(runtime: Runtime): { readonly runtime: Runtime; break(): void; mend(): void } {
+  let breaking = Promise.withResolvers<never>();
+  let isBroken = false;
+  const watchRuns: Runtime["watchRuns"] = (query) => {
+    if (isBroken) throw new Error("the feed is broken");
+    const feed = runtime.watchRuns(query);
+    const pages = feed.pages[Symbol.asyncIterator]();
+    const next = (): ReturnType<typeof pages.next> => Promise.race([pages.next(), breaking.promise]);
+    return { ...feed, pages: { [Symbol.asyncIterator]: () => ({ next }) } };
+  };
+  return {
+    runtime: new Proxy(runtime, {
+      get: (_, name): unknown => (name === "watchRuns" ? watchRuns : Reflect.get(runtime, name)),
+    }),
+    break() {
+      isBroken = true;
+      breaking.reject(new Error("the feed has broken"));
+      breaking = Promise.withResolvers<never>();
+    },
+    mend() {
+      isBroken = false;
+    },
+  };
+}
