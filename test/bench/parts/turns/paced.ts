@@ -48,6 +48,8 @@ const ROWS: readonly Row[] = [
   ["log in PostgreSQL, no window", "postgres", { paceMs, windowMs: 0 }],
   ["raw socket writes, nothing kept", "raw-socket", { paceMs }],
   ["bare node:http, nothing kept", "bare-node", { paceMs }],
+  // What waiting for the model costs: all texts are one write, shortly before the end.
+  ["bare node:http, a turn in one write", "bare-node", { paceMs, gatherMs: 1_900 }],
   ["bare Hono, nothing kept", "bare-hono", { paceMs }],
 ];
 
